@@ -92,8 +92,8 @@ export class ReschedulableTimer {
   }
 }
 
-/** Timers are numbers in browsers and in jsdom, and those have no `unref`. */
-function unref(handle: unknown): void {
+/** Lets the process end while the timer runs. Timers are numbers in browsers, Workers and jsdom, and those have no `unref`. */
+export function unref(handle: unknown): void {
   if (typeof handle !== 'object' || handle === null || !('unref' in handle)) return;
   if (typeof handle.unref === 'function') handle.unref();
 }

@@ -1,3 +1,4 @@
+import { onAbort } from '../common/clock.ts';
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
 export function findMediaTypeError(headers: Headers): string | undefined {
@@ -15,9 +16,11 @@ export function keepParsedBody(request: Request, body: unknown): void {
   parsedBodies.set(request, { body });
 }
 
+/** Returns undefined for a body that is too long, or that did not end before `deadline` aborted. */
 export async function readRequestBody(
   request: Request,
   maxBytes: number,
+  deadline: AbortSignal,
 ): Promise<{ readonly body: unknown } | undefined> {
   if (Number(request.headers.get('content-length')) > maxBytes) return undefined;
   const parsed = parsedBodies.get(request);
@@ -27,8 +30,9 @@ export async function readRequestBody(
   }
   if (request.body === null) return { body: '' };
   try {
-    return await readStream(request.body, maxBytes);
+    return await readStream(request.body, maxBytes, deadline);
   } catch (cause) {
+    if (deadline.aborted) return undefined;
     throw new WebhookParseError('Expected a whole body, got one that broke off', { cause });
   }
 }
@@ -36,10 +40,13 @@ export async function readRequestBody(
 async function readStream(
   stream: ReadableStream<Uint8Array>,
   maxBytes: number,
+  deadline: AbortSignal,
 ): Promise<{ readonly body: Uint8Array } | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   const reader = stream.getReader();
+  // Releasing the lock rejects the read that is under way.
+  const unsubscribe = onAbort(deadline, () => reader.releaseLock());
   try {
     for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
       length += next.value.byteLength;
@@ -47,6 +54,7 @@ async function readStream(
       chunks.push(next.value);
     }
   } finally {
+    unsubscribe();
     // If the stream were cancelled, some hosts would close the connection before our response is sent.
     reader.releaseLock();
   }

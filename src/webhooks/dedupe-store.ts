@@ -10,10 +10,18 @@ export type Claim =
   | { readonly status: 'busy'; readonly retryAfterMs: number };
 
 /**
- * Remembers which webhook events were handled, for one process or many.
- * Every operation is atomic per key. Check your own store with `dedupeStoreContract` of `tracking-client/testing`.
+ * Remembers which webhook events were handled, for one process or many. Your own store must keep these rules:
+ * - Each operation is atomic for each key, over all processes that share the store.
+ * - A key that is done stays done for `retainMs`. A key that is neither done nor leased is remembered for seven days, so that
+ *   its attempts are counted until the sender gives up (docs/service.md 8.5).
+ * - An operation that rejects may have been carried out. If a call is given up, a later release must not overtake it.
  */
 export interface DedupeStore {
+  /**
+   * Time limit of one call, in milliseconds. A store that has it must reject in time, counted from the call, and no other limit
+   * applies. Default: 4,500, kept by the inbox, which ignores a value that is not a finite number above 0.
+   */
+  readonly commandTimeoutMs?: number;
   /**
    * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt.
    *
@@ -36,9 +44,16 @@ export interface DedupeStore {
    * Releases the keys that the claimant still leases; does nothing for others.
    *
    * @param keys - distinct keys
-   * @param options - `token` identifies the claimant
+   * @param options - `token` identifies the claimant; `uncounted: true` takes its attempt back, because no callback has failed.
+   * Default: false
    */
-  release(keys: readonly string[], options: { readonly token: string }): Promise<void>;
+  release(keys: readonly string[], options: ReleaseOptions): Promise<void>;
+}
+
+/** The second argument of `release`. */
+export interface ReleaseOptions {
+  readonly token: string;
+  readonly uncounted?: boolean | undefined;
 }
 
 /** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */

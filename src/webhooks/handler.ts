@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { sleep } from '../common/clock.ts';
+import { sleep, systemClock } from '../common/clock.ts';
 import {
   callGuarded,
   checkIsObject,
@@ -27,34 +27,31 @@ import { MemoryDedupeStore } from './memory-store.ts';
 import {
   CALLBACK_OPTIONS,
   checkCallbacks,
+  DEFAULT_STORE_TIMEOUT_MS,
   INBOX_OPTIONS,
   type InboxOptions,
   type WebhookCallbacks,
   type WebhookOutcome,
-  type WebhookProcessor,
   type WebhookReport,
 } from './processor.ts';
 
 /** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
-const RELEASE_GRACE_MS = 50;
 /** Refused webhooks are logged at most this often, because anyone can send them. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 /** Options of `createWebhookHandler`. Without `inbox` it also takes every option of a `WebhookInbox`. */
-export interface WebhookHandlerOptions<Extra extends object = object>
-  extends WebhookCallbacks<Extra>,
-    InboxOptions {
+export interface WebhookHandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
    * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook;
    * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
-  readonly inbox?: WebhookProcessor<Extra> | undefined;
+  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: one with `store`. */
+  readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
-  /** The longest body that is read, in bytes. Default: 10,485,760 (10 MiB). */
+  /** The longest body that is read, in bytes. Default: 2,097,152 (2 MiB). */
   readonly maxBodyBytes?: number | undefined;
   /** When to respond with 503 while the work goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
@@ -70,7 +67,8 @@ export interface WebhookHandler {
   /**
    * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: when to abort running callbacks and release all other work. Default: no limit
+   * @param options - `timeoutMs`: when to abort running callbacks and release all other work, in milliseconds. Default: no limit.
+   * `close` then waits for commits and releases, at most as long as one call of the store may take
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
@@ -90,9 +88,7 @@ export interface WebhookHandler {
  * });
  * app.all('/webhooks', (c) => webhooks(c.req.raw)); // Hono
  */
-export function createWebhookHandler<Extra extends object = object>(
-  options: WebhookHandlerOptions<Extra>,
-): WebhookHandler {
+export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
   const receiver = new Receiver(resolveHandlerOptions(options));
   return Object.assign((request: Request) => receiver.receive(request), {
     close: receiver.close.bind(receiver),
@@ -105,10 +101,10 @@ const handlerOptions = z.strictObject({
   ...z.object(INBOX_OPTIONS).partial().shape,
   // `buildAuthenticator` checks the secret.
   secret: z.custom<WebhookSecretSource | false>().optional(),
-  inbox: option<WebhookProcessor>('a WebhookInbox or a TransactionalInbox', (value) =>
+  inbox: option<WebhookHandlerOptions['inbox']>('a WebhookInbox', (value) =>
     hasMethods(value, 'process'),
   ).optional(),
-  maxBodyBytes: countOption(1).default(10 * 2 ** 20),
+  maxBodyBytes: countOption(1).default(2 * 2 ** 20),
   deadlineMs: timeoutOption.default(12_000),
   onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
   onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
@@ -118,16 +114,14 @@ const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 /** Reports swapped options before the schema does, because the schema's message would only end with "got an object". */
 function rejectSwappedOptions(inbox: unknown, store: unknown): void {
   if (hasMethods(inbox, 'claim')) {
-    throw new ConfigurationError(
-      'Expected `inbox` to be a WebhookInbox or a TransactionalInbox, got a store: give it as `store`',
-    );
+    throw new ConfigurationError('Expected `inbox` to be a WebhookInbox, got a store: give it as `store`');
   }
   if (hasMethods(store, 'process')) {
     throw new ConfigurationError('Expected `store` to be a DedupeStore, got an inbox: give it as `inbox`');
   }
 }
 
-function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra>): WebhookProcessor<Extra> {
+function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'process'> {
   const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
     options;
   const inboxOptions = { store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError };
@@ -148,7 +142,7 @@ function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra
   return inbox;
 }
 
-function resolveHandlerOptions<Extra extends object>(options: WebhookHandlerOptions<Extra>) {
+function resolveHandlerOptions(options: WebhookHandlerOptions) {
   checkIsObject('options', options);
   rejectSwappedOptions(options.inbox, options.store);
   const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
@@ -156,10 +150,12 @@ function resolveHandlerOptions<Extra extends object>(options: WebhookHandlerOpti
     options,
   );
   const { onEvent, onEvents, onProofOfDelivery, onOther } = options;
+  const inbox = resolveInbox(options);
   return {
     callbacks: checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther }),
     authenticate: buildAuthenticator(secret),
-    inbox: resolveInbox(options),
+    inbox,
+    storeTimeoutMs: inbox instanceof WebhookInbox ? inbox.storeTimeoutMs : DEFAULT_STORE_TIMEOUT_MS,
     maxBodyBytes,
     deadlineMs,
     onReport,
@@ -167,56 +163,67 @@ function resolveHandlerOptions<Extra extends object>(options: WebhookHandlerOpti
   };
 }
 
-class Receiver<Extra extends object> {
-  readonly #settings: ReturnType<typeof resolveHandlerOptions<Extra>>;
+class Receiver {
+  readonly #settings: ReturnType<typeof resolveHandlerOptions>;
   readonly #underWay = new Set<{ readonly work: Promise<unknown>; readonly shutdown: AbortController }>();
   #isClosing = false;
 
-  constructor(settings: ReturnType<typeof resolveHandlerOptions<Extra>>) {
+  constructor(settings: ReturnType<typeof resolveHandlerOptions>) {
     this.#settings = settings;
   }
 
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return respond('method_not_allowed', request);
-    // Each webhook has a controller of its own, because in a Worker a signal belongs to the request that made it.
-    const shutdown = new AbortController();
-    const work = this.#accept(request, shutdown.signal);
-    const entry = { work, shutdown };
-    this.#underWay.add(entry);
-    void work.then(() => this.#underWay.delete(entry));
-    return withinDeadline(request, work, this.#settings.deadlineMs);
+    // Each webhook has controllers of its own, because in a Worker a signal belongs to the request that made it.
+    const deadline = new AbortController();
+    return new Promise((resolve) => {
+      const timer = systemClock.setTimeout(() => {
+        deadline.abort();
+        resolve(respond('deadline', request));
+      }, this.#settings.deadlineMs);
+      void this.#accept(request, deadline.signal).then((response) => {
+        systemClock.clearTimeout(timer);
+        resolve(response);
+      });
+    });
   }
 
-  /** Never rejects. */
-  async #accept(request: Request, signal: AbortSignal): Promise<Response> {
-    const { authenticate, inbox, callbacks, maxBodyBytes, deadlineMs, onReport } = this.#settings;
-    const startedAt = performance.now();
-    // `#isClosing` is read before the secret, because a webhook that arrives before `close` is still handled.
-    const isClosing = this.#isClosing;
+  /** Never rejects. After the deadline nobody reads the response. */
+  async #accept(request: Request, deadline: AbortSignal): Promise<Response> {
+    const { authenticate, maxBodyBytes, deadlineMs, onReport } = this.#settings;
+    const startedAt = systemClock.now();
     try {
       await authenticate(request.headers.get('authorization'));
-      if (isClosing) return respond('closing', request);
+      if (deadline.aborted || this.#isClosing) return respond('closing', request);
       const mismatch = findMediaTypeError(request.headers);
       if (mismatch !== undefined) {
         return this.#refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
       }
-      const read = await readRequestBody(request, maxBodyBytes);
+      const read = await readRequestBody(request, maxBodyBytes, deadline);
+      // The sender repeats what did not enter the inbox.
+      if (deadline.aborted || this.#isClosing) return respond('closing', request);
       if (read === undefined) {
         const error = new WebhookParseError(`Expected a body of at most ${maxBodyBytes} bytes`);
         return this.#refuse(request, error, 'body_too_long');
       }
-      const leftMs = deadlineMs - (performance.now() - startedAt);
-      const report = await inbox.process(read.body, callbacks, {
-        busyTimeoutMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
-        signal,
-      });
+      const leftMs = deadlineMs - (systemClock.now() - startedAt);
+      const report = await this.#process(read.body, Math.max(0, leftMs - RESPONSE_MARGIN_MS));
       if (onReport !== undefined) callGuarded(() => onReport(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
       return this.#refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
     }
+  }
+
+  async #process(body: unknown, busyTimeoutMs: number): Promise<WebhookReport> {
+    const { inbox, callbacks } = this.#settings;
+    const shutdown = new AbortController();
+    const work = inbox.process(body, callbacks, { busyTimeoutMs, signal: shutdown.signal });
+    const entry = { work, shutdown };
+    this.#underWay.add(entry);
+    return work.finally(() => this.#underWay.delete(entry));
   }
 
   #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
@@ -228,25 +235,16 @@ class Receiver<Extra extends object> {
     const { timeoutMs } = checkOptions(closeOptions, options);
     this.#isClosing = true;
     const done = new AbortController();
-    const allDone = Promise.all([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
+    const allDone = Promise.allSettled([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
     // `sleep` rejects as soon as all work is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
     const error = new TrackingError('The webhook handler was closed');
     for (const { shutdown } of this.#underWay) shutdown.abort(error);
-    await sleep(RELEASE_GRACE_MS, done.signal).catch(() => {});
+    // A callback may ignore its signal, so wait no longer than the commits and releases can take.
+    await sleep(this.#settings.storeTimeoutMs, done.signal).catch(() => {});
   }
-}
-
-function withinDeadline(request: Request, work: Promise<Response>, deadlineMs: number): Promise<Response> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(respond('deadline', request)), deadlineMs);
-    void work.then((response) => {
-      clearTimeout(timer);
-      resolve(response);
-    });
-  });
 }
 
 function logRefusals(logger: LogAdapter): (error: unknown) => void {
@@ -257,9 +255,8 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
       logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
       return;
     }
-    const now = performance.now();
-    // Compare the absolute difference, because a test may set the clock back.
-    if (Math.abs(now - loggedAt) < REFUSAL_LOG_INTERVAL_MS) {
+    const now = systemClock.now();
+    if (now - loggedAt < REFUSAL_LOG_INTERVAL_MS) {
       unloggedCount += 1;
       return;
     }

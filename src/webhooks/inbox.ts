@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { sleep } from '../common/clock.ts';
+import { linkedController, onAbort, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
-import { buildItemError, getField, type ParsedWebhook, parseWebhook } from './parse.ts';
+import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
 import {
+  type CallbackContext,
   checkCallbacks,
   type EventCallback,
   type InboxSettings,
   type ProcessOptions,
   resolveInboxOptions,
-  type StoreInboxSettings,
   type WebhookCallbacks,
   type WebhookFailure,
   type WebhookInboxOptions,
-  type WebhookProcessor,
   type WebhookReport,
 } from './processor.ts';
 import {
   applyClaim,
   buildReport,
+  CallbackTimeoutError,
   callWithTimeout,
   checkClaims,
   getItems,
@@ -35,8 +35,6 @@ import {
   withTimeLimit,
 } from './work.ts';
 
-/** This is longer than two statements of 2 s, because a batched call first waits for the statement under way. */
-const STORE_TIMEOUT_MS = 4_500;
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
 const COMMIT_TRIES_MS = 10_000;
@@ -53,33 +51,56 @@ const MAX_COMMIT_PAUSE_MS = 1_600;
  * });
  * // report.outcome: 'done'; respond with 200 only then
  */
-export class WebhookInbox implements WebhookProcessor {
-  readonly #settings: StoreInboxSettings;
+export class WebhookInbox {
+  readonly #settings: InboxSettings;
 
   /**
    * @param options - see `WebhookInboxOptions`
-   * @throws ConfigurationError when an option is missing or makes no sense
+   * @throws ConfigurationError when an option is missing or invalid
    */
   constructor(options: WebhookInboxOptions) {
     this.#settings = resolveInboxOptions(options);
   }
 
+  /** @internal Time limit of one call of the store, in milliseconds. */
+  get storeTimeoutMs(): number {
+    return this.#settings.storeTimeoutMs;
+  }
+
+  /**
+   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the other callbacks.
+   *
+   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns the report; only `done` and `rejected` leave nothing to redeliver
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid
+   */
   async process(
     payload: unknown,
     callbacks: EventCallback | WebhookCallbacks,
     options: ProcessOptions = {},
   ): Promise<WebhookReport> {
-    return processWebhook(this.#settings, payload, callbacks, options, async (jobs, giveUpAt, signal) => {
-      for (let index = 0; ; index += 1) {
-        await new Round(this.#settings, jobs, signal).run();
-        const items = getItems(jobs);
-        const remainingMs = giveUpAt - performance.now();
-        if (remainingMs <= 0 || signal?.aborted || !items.some(isOpen) || isStoreDown(items)) return;
-        await sleep(Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_BUSY_PAUSE_MS, remainingMs), signal).catch(
-          () => {},
-        );
-      }
-    });
+    const settings = this.#settings;
+    const checked = checkCallbacks(callbacks);
+    const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
+    const giveUpAt = systemClock.now() + busyTimeoutMs;
+    const parsed = readWebhook(payload);
+    reportIssues(settings, parsed);
+    const { jobs, others } = planJobs(parsed.messages, checked);
+    const items = getItems(jobs);
+    for (let index = 0; items.some(isOpen); index += 1) {
+      await new Round(settings, jobs, signal).run();
+      const remainingMs = giveUpAt - systemClock.now();
+      if (remainingMs <= 0 || signal?.aborted || isStoreDown(items)) break;
+      if (!items.some(isOpen)) break;
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_BUSY_PAUSE_MS, remainingMs);
+      await sleep(pauseMs, signal).catch(() => {});
+    }
+    // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
+    const { onOther } = isStoreDown(items) ? {} : checked;
+    const notified = await callOnOther(settings, onOther, others, signal);
+    return buildReport(jobs, { ...parsed, ...notified, others: others.length });
   }
 }
 
@@ -88,37 +109,14 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for any inbox. `runJobs` waits for busy items until `giveUpAt`, a time of `performance.now`. */
-export async function processWebhook<Extra extends object>(
-  settings: InboxSettings<Extra>,
-  payload: unknown,
-  callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
-  options: ProcessOptions,
-  runJobs: (jobs: readonly Job<Extra>[], giveUpAt: number, signal: AbortSignal | undefined) => Promise<void>,
-): Promise<WebhookReport> {
-  const checked = checkCallbacks(callbacks);
-  const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
-  const giveUpAt = performance.now() + busyTimeoutMs;
-  const parsed = parseWebhook(payload);
-  reportIssues(settings, parsed);
-  const { jobs, others } = planJobs(parsed.messages, checked);
-  if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
-  // An item without an outcome was not handled, so the sender must send it again.
-  setState(
-    getItems(jobs).filter(({ state }) => state === 'open'),
-    'unavailable',
-  );
-  // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
-  const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
-  const notified = await callOnOther(settings, onOther, others, signal);
-  return buildReport(jobs, { ...parsed, ...notified, others: others.length });
-}
-
-export function isStoreDown(items: readonly WorkItem[]): boolean {
+function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
-function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed: ParsedWebhook): void {
+function reportIssues(
+  { onError, knownMismatches }: InboxSettings,
+  parsed: Pick<ParsedWebhook, 'rejected' | 'mismatched'>,
+): void {
   for (const item of parsed.rejected) onError(buildItemError('Rejected item', item), 'parse', []);
   for (const { index, issues } of parsed.mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
@@ -128,7 +126,7 @@ function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed
 }
 
 async function callOnOther(
-  { callbackTimeoutMs, onError }: InboxSettings<never>,
+  { callbackTimeoutMs, onError }: InboxSettings,
   onOther: WebhookCallbacks['onOther'],
   others: readonly WebhookMessage[],
   signal: AbortSignal | undefined,
@@ -139,7 +137,7 @@ async function callOnOther(
     // Report an interruption, because the sender must repeat a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
-      await callWithTimeout([], () => onOther(message), callbackTimeoutMs, undefined);
+      await callWithTimeout(() => onOther(message), callbackTimeoutMs);
     } catch (error) {
       onError(error, 'other', []);
       failures.push({ keys: [], error });
@@ -150,18 +148,23 @@ async function callOnOther(
 
 /** One pass over the open items of a webhook, from their claim to their release. */
 class Round {
-  readonly #settings: StoreInboxSettings;
-  readonly #jobs: readonly Job<object>[];
+  readonly #settings: InboxSettings;
+  readonly #jobs: readonly Job[];
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
-  #itemsOfRound: readonly WorkItem[] = [];
-  #claimedAt = 0;
+  readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #lateRenewals: StoreTimeoutError[] = [];
+  #items: readonly WorkItem[] = [];
+  #leaseEndsAt = 0;
+  #renewsAt = 0;
   #renewal: Promise<void> | undefined;
+  #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
+  #hasSkippedCall = false;
+  #isWorking = true;
+  #isCommitFailing = false;
 
-  constructor(settings: StoreInboxSettings, jobs: readonly Job<object>[], signal: AbortSignal | undefined) {
+  constructor(settings: InboxSettings, jobs: readonly Job[], signal: AbortSignal | undefined) {
     this.#settings = settings;
     this.#jobs = jobs;
     this.#signal = signal;
@@ -175,89 +178,113 @@ class Round {
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
       // The store may have executed the failed claim, or may still do so. Release without waiting for a store that may be down.
-      const release = () => void this.#release(items, () => {});
+      const release = () => void this.#release(items).catch(() => {});
       release();
       if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
       return;
     }
-    this.#itemsOfRound = items.filter(isClaimed);
-    if (this.#itemsOfRound.length === 0) return;
-    this.#startTimer();
+    this.#items = items.filter(isClaimed);
+    if (this.#items.length === 0) return;
+    this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
+    this.#setTimer();
+    const unsubscribe = onAbort(this.#signal, () => this.#interrupt());
     for (const job of this.#jobs) await this.#handle(job);
     await this.#commitUntilDone();
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const undone = this.#itemsOfRound.filter(({ state }) =>
-      ['failed', 'interrupted', 'unavailable'].includes(state),
-    );
-    // If a renewal reached the store after the release, it would lease keys that nobody works on.
-    const ended = Promise.resolve(this.#renewal).then(() =>
-      this.#release(undone, (error) => this.#settings.onError(error, 'release', getKeys(undone))),
-    );
-    if (!isStoreDown(this.#itemsOfRound)) await ended;
+    unsubscribe();
+    this.#isWorking = false;
+    this.#timer.clear();
+    const ended = this.#releaseUndone();
+    if (!isStoreDown(this.#items)) await ended;
   }
 
-  async #handle(job: Job<object>): Promise<void> {
-    if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
+  async #handle(job: Job): Promise<void> {
     if (!job.items.some(isClaimed)) return;
     await this.#ensureLeases();
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
-    const items = job.items.filter(isClaimed);
+    const claimed = job.items.filter(isClaimed);
+    // An event that kills the process takes the later events of its webhook with it, so only the first job is not called again.
+    const exhausted = this.#hasSkippedCall
+      ? []
+      : claimed.filter(({ attempt }) => attempt > this.#settings.maxAttempts);
+    this.#hasSkippedCall ||= exhausted.length > 0;
+    for (const item of exhausted) await this.#deadLetter(item, buildUnfinishedError(item));
+    const items = claimed.filter((item) => isClaimed(item) && !exhausted.includes(item));
     if (items.length === 0) return;
-    try {
-      await this.#call(items, (context) => job.call(items, context));
-      this.#finish(items, 'handled');
-    } catch (error) {
-      this.#settings.onError(error, 'callback', getKeys(items));
-      // Items that another receiver has taken over meanwhile did not fail here.
-      for (const item of items.filter(isClaimed)) await this.#fail(item, error);
+    const failure = await this.#call(items, (context) => job.call(items, context));
+    if (failure === undefined) return this.#finish(items, 'handled');
+    const { state, error } = failure;
+    if (state === 'failed') this.#settings.onError(error, 'callback', getKeys(items));
+    // Items that another receiver has taken over meanwhile did not fail here.
+    for (const item of items.filter(isClaimed)) {
+      item.error = error;
+      const isLastAttempt = item.attempt >= this.#settings.maxAttempts;
+      if (state === 'failed' && isLastAttempt) await this.#deadLetter(item, error);
+      else setState([item], state);
     }
   }
 
-  async #fail(item: WorkItem, error: unknown): Promise<void> {
-    item.error = error;
-    const { maxAttempts, onDeadLetter } = this.#settings;
-    if (onDeadLetter === undefined || item.attempt < maxAttempts) return setState([item], 'failed');
+  async #deadLetter(item: WorkItem, error: unknown): Promise<void> {
+    const { onDeadLetter, onError } = this.#settings;
     // Renew the lease first, because two receivers must not report the same dead letter.
     await this.#ensureLeases();
-    if (!isClaimed(item)) return;
+    if (!isClaimed(item) || onDeadLetter === undefined) return;
     const { event, message, key } = item;
-    try {
-      await this.#call([item], (context) => onDeadLetter(event, { ...context, message, key, error }));
-      this.#finish([item], 'deadLettered');
-    } catch (cause) {
-      this.#settings.onError(cause, 'deadLetter', [key]);
-      item.error = cause;
-      if (isClaimed(item)) item.state = 'failed';
-    }
+    const failure = await this.#call([item], (context) =>
+      onDeadLetter(event, { ...context, message, key, error }),
+    );
+    if (failure === undefined) return this.#finish([item], 'deadLettered');
+    if (failure.state === 'failed') onError(failure.error, 'deadLetter', [key]);
+    item.error = failure.error;
+    if (isClaimed(item)) item.state = failure.state;
   }
 
-  async #call(items: readonly WorkItem[], callback: Parameters<typeof callWithTimeout>[1]): Promise<void> {
+  /** Resolves to undefined if the callback succeeded. A callback that was cut short by us has not failed. */
+  async #call(
+    items: readonly WorkItem[],
+    callback: (context: CallbackContext) => unknown,
+  ): Promise<
+    { readonly state: 'failed' | 'interrupted' | 'unavailable'; readonly error: unknown } | undefined
+  > {
+    const { controller, unsubscribe } = linkedController(this.#signal);
+    const { signal } = controller;
+    const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
+    this.#callUnderWay = { items, controller };
     try {
-      await callWithTimeout(items, callback, this.#settings.callbackTimeoutMs, this.#signal, (controller) => {
-        this.#callUnderWay = { items, controller };
-      });
+      await callWithTimeout(
+        () => callback({ attempt, signal }),
+        this.#settings.callbackTimeoutMs,
+        controller,
+      );
+      return undefined;
+    } catch (error) {
+      if (this.#signal?.aborted) return { state: 'interrupted', error };
+      const hasLostLease = signal.aborted && !(signal.reason instanceof CallbackTimeoutError);
+      return { state: hasLostLease ? 'unavailable' : 'failed', error };
     } finally {
       this.#callUnderWay = undefined;
+      unsubscribe();
     }
   }
 
   /** The callback succeeded, so the item is committed even if another receiver took it over. */
-  #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): void {
+  async #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): Promise<void> {
     setState(items, state);
     for (const item of items) this.#uncommitted.add(item);
+    // A redelivered event may kill the process. Commit what was handled before it, so that only that event runs out of attempts.
+    const isRedelivered = items.some(({ attempt }) => attempt > 1);
+    if (isRedelivered && !this.#isCommitFailing) await this.#commit();
   }
 
   /** Leases all items, but then updates only those that pass `canUpdate`, because the others already have their outcome. */
   async #claim(items: readonly WorkItem[], canUpdate: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
-    const claimedAt = performance.now();
+    const claimedAt = systemClock.now();
     const claims = checkClaims(
-      await withTimeLimit(async () => store.claim(keys, { token: this.#token, leaseMs }), STORE_TIMEOUT_MS),
+      await this.#limit(async () => store.claim(keys, { token: this.#token, leaseMs })),
       keys.length,
     );
-    this.#claimedAt = claimedAt;
+    this.#leaseEndsAt = claimedAt + leaseMs;
     for (const [index, item] of items.entries()) {
       const claim = claims[index];
       if (claim !== undefined && canUpdate(item)) applyClaim(item, claim);
@@ -266,8 +293,13 @@ class Round {
 
   /** Renews handled items, too, because they stay leased until they are committed. */
   async #renew(): Promise<void> {
-    const items = this.#itemsOfRound.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
-    if (items.length > 0) await this.#claim(items, isClaimed);
+    const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
+    try {
+      if (items.length > 0) await this.#claim(items, isClaimed);
+    } catch (error) {
+      if (error instanceof StoreTimeoutError) this.#lateRenewals.push(error);
+      throw error;
+    }
     if (this.#callUnderWay?.items.every(isClaimed) === false) {
       this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
     }
@@ -275,41 +307,68 @@ class Round {
 
   /** Renews leases that are half over. If this machine was suspended, other receivers may have taken items over. */
   async #ensureLeases(): Promise<void> {
-    if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return;
+    if (systemClock.now() < this.#leaseEndsAt - this.#settings.leaseMs / 2) return;
     try {
       await this.#renew();
     } catch (error) {
       // Give up all items, because each of them would wait for the store again.
-      const items = this.#itemsOfRound.filter(isClaimed);
+      const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
     }
   }
 
-  #startTimer(): void {
-    this.#timer = setTimeout(async () => {
-      this.#renewal = this.#commitAndRenew();
-      await this.#renewal;
-      if (this.#timer !== undefined) this.#startTimer();
-    }, this.#settings.leaseMs / 3);
-    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
-    this.#timer.unref?.();
+  #setTimer(): void {
+    const hasLease = systemClock.now() < this.#leaseEndsAt;
+    const leaseEnd = hasLease ? this.#leaseEndsAt : Number.POSITIVE_INFINITY;
+    // This timer alone must not keep the process alive.
+    this.#timer.set(this.#renewal === undefined ? Math.min(this.#renewsAt, leaseEnd) : leaseEnd, false);
+  }
+
+  #wake(): void {
+    const now = systemClock.now();
+    // Another receiver may claim the events from now on.
+    if (now >= this.#leaseEndsAt) {
+      this.#callUnderWay?.controller.abort(
+        new TrackingError('The lease ended, and the store did not renew it'),
+      );
+    }
+    if (now >= this.#renewsAt && this.#renewal === undefined) {
+      this.#renewal = this.#commitAndRenew().finally(() => {
+        this.#renewal = undefined;
+        this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
+        if (this.#isWorking) this.#setTimer();
+      });
+    }
+    this.#setTimer();
   }
 
   async #commitAndRenew(): Promise<void> {
     await this.#commit();
     await this.#renew().catch((error) => {
-      const items = this.#itemsOfRound.filter(isClaimed);
+      const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'renew', getKeys(items));
     });
+  }
+
+  /** At a shutdown the process may end at any moment, so commit what is handled, and release what is not called any more. */
+  #interrupt(): void {
+    const uncalled = this.#items.filter(
+      (item) => isClaimed(item) && this.#callUnderWay?.items.includes(item) !== true,
+    );
+    setState(uncalled, 'interrupted');
+    void this.#commit();
+    void this.#release(uncalled).catch((error) =>
+      this.#settings.onError(error, 'release', getKeys(uncalled)),
+    );
   }
 
   /** Tries to commit for ten seconds, because without the commit a redelivery would repeat work that is done. */
   async #commitUntilDone(): Promise<void> {
     if (await this.#commit()) return;
-    const giveUpAt = performance.now() + COMMIT_TRIES_MS;
+    const giveUpAt = systemClock.now() + COMMIT_TRIES_MS;
     for (let index = 0; ; index += 1) {
-      const remainingMs = giveUpAt - performance.now();
+      const remainingMs = giveUpAt - systemClock.now();
       if (remainingMs <= 0) return;
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_COMMIT_PAUSE_MS, remainingMs));
       if (await this.#commit()) return;
@@ -322,8 +381,10 @@ class Round {
     const { store, retainMs } = this.#settings;
     const keys = getKeys(items);
     try {
-      await withTimeLimit(async () => store.commit(keys, { retainMs }), STORE_TIMEOUT_MS);
+      await this.#limit(async () => store.commit(keys, { retainMs }));
+      this.#isCommitFailing = false;
     } catch (error) {
+      this.#isCommitFailing = true;
       this.#settings.onError(error, 'commit', keys);
       return false;
     }
@@ -331,10 +392,36 @@ class Round {
     return true;
   }
 
-  async #release(items: readonly WorkItem[], onFailure: (error: unknown) => void): Promise<void> {
-    if (items.length === 0) return;
-    const { store } = this.#settings;
-    const release = async () => store.release(getKeys(items), { token: this.#token });
-    await withTimeLimit(release, STORE_TIMEOUT_MS).catch(onFailure);
+  /** Releases what failed as a counted attempt, and what was cut short or never called as an uncounted one. */
+  async #releaseUndone(): Promise<void> {
+    const failed = this.#items.filter(({ state }) => state === 'failed');
+    const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
+    const undone = [...failed, ...others];
+    // Wait for a running renewal before releasing.
+    await this.#renewal;
+    await Promise.all([this.#release(failed, true), this.#release(others)]).catch((error) =>
+      this.#settings.onError(error, 'release', getKeys(undone)),
+    );
+    // A renewal that was given up may reach the store after the release. It then leases the keys again, and counts an attempt.
+    for (const late of this.#lateRenewals) {
+      late.onLateSuccess(() => void this.#release(undone).catch(() => {}));
+    }
   }
+
+  async #release(items: readonly WorkItem[], isCounted = false): Promise<void> {
+    if (items.length === 0) return;
+    const options = { token: this.#token, ...(!isCounted && { uncounted: true }) };
+    await this.#limit(async () => this.#settings.store.release(getKeys(items), options));
+  }
+
+  /** Limits the time of a store that does not limit its calls itself. */
+  #limit<Result>(call: () => Promise<Result>): Promise<Result> {
+    const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
+    return ownsTimeLimit ? call() : withTimeLimit(call, storeTimeoutMs);
+  }
+}
+
+function buildUnfinishedError({ attempt }: WorkItem): TrackingError {
+  const earlier = `${attempt - 1} earlier ${attempt === 2 ? 'attempt' : 'attempts'}`;
+  return new TrackingError(`The callback was not called again: ${earlier} of this event did not end`);
 }

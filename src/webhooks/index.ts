@@ -25,6 +25,5 @@ export type {
   InboxOptions,
   WebhookCallbacks,
   WebhookInboxOptions,
-  WebhookProcessor,
   WebhookReport,
 } from './processor.ts';

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { systemClock } from '../common/clock.ts';
 import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
+import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS, type ReleaseOptions } from './dedupe-store.ts';
 
 /** Each call forgets at most this many keys, because a million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
@@ -10,14 +11,13 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 export interface MemoryDedupeStoreOptions {
   /** Maximum number of keys to remember, at least 1; each takes about 200 bytes. Default: 1,000,000. */
   readonly maxKeys?: number;
-  /** A monotonic clock in milliseconds. Default: `performance.now`. */
+  /** A clock in milliseconds. Default: a monotonic one, which follows fake timers; under node:test give `Date.now`. */
   readonly now?: () => number;
 }
 
 const storeOptions = z.strictObject({
   maxKeys: countOption(1).default(1_000_000),
-  // `performance.now` is looked up at every call, so that fake timers installed later work.
-  now: functionOption<() => number>().default(() => () => performance.now()),
+  now: functionOption<() => number>().default(() => systemClock.now),
 } satisfies OptionShape<MemoryDedupeStoreOptions>);
 
 const FIRST_CLAIM: Claim = { status: 'acquired', attempt: 1 };
@@ -84,12 +84,13 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
+  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
     const now = this.#now();
     for (const key of keys) {
       const open = this.#open.get(key);
       if (open?.token !== token) continue;
-      this.#open.set(key, { token: undefined, leaseUntil: now, attempts: open.attempts });
+      const attempts = uncounted ? open.attempts - 1 : open.attempts;
+      this.#open.set(key, { token: undefined, leaseUntil: now, attempts });
     }
   }
 

@@ -17,12 +17,14 @@ import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 import type { ItemIssues } from './parse.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
+/** Time limit of a store that has none. A webhook that cannot be claimed gets its 503 within five seconds. */
+export const DEFAULT_STORE_TIMEOUT_MS = 4_500;
 
 /** The context of every callback that handles events. */
 export interface CallbackContext {
   /** Counts from 1, over all receivers and redeliveries. */
   readonly attempt: number;
-  /** Aborts when the callback took too long, another receiver took the work over, or a shutdown is forced. */
+  /** Aborts when the callback took too long, its lease has ended, another receiver took the work over, or a shutdown is forced. */
   readonly signal: AbortSignal;
 }
 
@@ -40,35 +42,26 @@ export interface DeadLetterContext extends CallbackContext {
   readonly message: EventsMessage | ProofOfDelivery;
   /** The key under which the event is remembered. */
   readonly key: string;
-  /** What the last attempt threw. */
+  /** What the last attempt threw; a `TrackingError` that says so if there was no further call. */
   readonly error: unknown;
 }
 
 /** Handles one new event; the event counts as handled once the returned promise resolves. */
-export type EventCallback<Extra extends object = object> = (
-  event: WebhookEvent,
-  context: EventContext & Extra,
-) => unknown;
+export type EventCallback = (event: WebhookEvent, context: EventContext) => unknown;
 
-export type DeadLetterCallback<Extra extends object = object> = (
-  event: WebhookEvent | undefined,
-  context: DeadLetterContext & Extra,
-) => unknown;
+export type DeadLetterCallback = (event: WebhookEvent | undefined, context: DeadLetterContext) => unknown;
 
-/** The functions that handle a webhook; they may return promises. An inbox adds the fields of `Extra` to their context. */
-export interface WebhookCallbacks<Extra extends object = object> {
+/** The functions that handle a webhook; they may return promises. */
+export interface WebhookCallbacks {
   /** Called once for every new event, oldest first. Default: none. */
-  readonly onEvent?: EventCallback<Extra> | undefined;
+  readonly onEvent?: EventCallback | undefined;
   /** Called for each message with new events: `events` holds only these, oldest first, and `keys` their keys. Default: none. */
   readonly onEvents?:
-    | ((
-        message: EventsMessage,
-        context: CallbackContext & { readonly keys: readonly string[] } & Extra,
-      ) => unknown)
+    | ((message: EventsMessage, context: CallbackContext & { readonly keys: readonly string[] }) => unknown)
     | undefined;
   /** Called once for every new proof of delivery (docs/service.md 8.6). Default: none. */
   readonly onProofOfDelivery?:
-    | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string } & Extra) => unknown)
+    | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string }) => unknown)
     | undefined;
   /** Called without deduplication for messages that have an unknown topic, no events or no callback. Default: none. */
   readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
@@ -90,13 +83,16 @@ export interface InboxErrorContext {
   readonly keys: readonly string[];
 }
 
-/** Options of an inbox on a store; a webhook handler takes them as well. */
+/** Options of an inbox; a webhook handler takes them as well. */
 export interface InboxOptions {
   /** How long a receiver keeps an event from others, in milliseconds; renewed while its work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /** Attempts of an event before `onDeadLetter`, unfinished ones included. Default: 10 with `onDeadLetter`, else no limit. */
+  /**
+   * Attempts of an event before `onDeadLetter`. Attempts that never ended, as when the process died, count as well; an event
+   * that had more of them goes to `onDeadLetter` without another call. Default: 10 with `onDeadLetter`, else no limit.
+   */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
@@ -170,24 +166,6 @@ export interface WebhookReport {
   readonly rejected: readonly ItemIssues[];
 }
 
-/** Handles webhooks: a `WebhookInbox`, a `TransactionalInbox`, or your own implementation. */
-export interface WebhookProcessor<Extra extends object = object> {
-  /**
-   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the other callbacks.
-   *
-   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
-   * @param callbacks - a function for every new event, or `WebhookCallbacks`
-   * @param options - see `ProcessOptions`
-   * @returns the report; only `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options make no sense
-   */
-  process(
-    payload: unknown,
-    callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
-    options?: ProcessOptions,
-  ): Promise<WebhookReport>;
-}
-
 export const CALLBACK_OPTIONS = {
   onEvent: functionOption().optional(),
   onEvents: functionOption().optional(),
@@ -197,9 +175,7 @@ export const CALLBACK_OPTIONS = {
 const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 
 /** Checks callbacks; a function alone is `onEvent`. */
-export function checkCallbacks<Extra extends object>(
-  callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
-): WebhookCallbacks<Extra> {
+export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): WebhookCallbacks {
   if (typeof callbacks === 'function') return { onEvent: callbacks };
   if (typeof callbacks !== 'object' || callbacks === null) {
     throw new ConfigurationError(
@@ -218,43 +194,6 @@ export function checkCallbacks<Extra extends object>(
   return callbacks;
 }
 
-/** Builds the schemas of the options that every kind of inbox has. */
-export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutMs: number) {
-  return {
-    // If a key were forgotten before the sender gives up (docs/service.md 8.5), a late redelivery would be handled again.
-    retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
-    maxAttempts: countOption(1).optional(),
-    onDeadLetter: functionOption<DeadLetterCallback<Extra>>().optional(),
-    callbackTimeoutMs: timeoutOption.default(defaultCallbackTimeoutMs),
-    onError: functionOption<NonNullable<InboxOptions['onError']>>().optional(),
-    // `resolveLogger` checks the logger.
-    logger: z.custom<Logger>().optional(),
-  };
-}
-
-/** The options that every kind of inbox has, checked and filled in; the inbox adds the fields of `Extra` to the context. */
-export type InboxSettings<Extra extends object = object> = ReturnType<typeof resolveCommonOptions<Extra>>;
-
-export function resolveCommonOptions<Extra extends object>(
-  options: z.output<z.ZodObject<ReturnType<typeof buildCommonOptions<Extra>>>>,
-) {
-  const { maxAttempts = 10, onDeadLetter, retainMs, callbackTimeoutMs } = options;
-  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
-    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
-  }
-  const observer = options.onError ?? logErrors(options.logger);
-  return {
-    retainMs,
-    callbackTimeoutMs,
-    onDeadLetter,
-    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
-    onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
-      callGuarded(() => observer(error, { operation, keys })),
-    // Each field is reported to `onError` once, because a field that the service changed breaks the schema in every webhook.
-    knownMismatches: new Set<string>(),
-  };
-}
-
 function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
   const log = resolveLogger(logger);
   return (error, { operation, keys }) =>
@@ -262,18 +201,41 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
 }
 
 export const INBOX_OPTIONS = {
-  ...buildCommonOptions<object>(600_000),
   store: option<DedupeStore>(
     'a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`',
     (store) => hasMethods(store, 'claim', 'commit', 'release'),
   ),
   leaseMs: countOption(1).and(timeoutOption).default(60_000),
+  // If a key were forgotten before the sender gives up (docs/service.md 8.5), a late redelivery would be handled again.
+  retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
+  maxAttempts: countOption(1).optional(),
+  onDeadLetter: functionOption<DeadLetterCallback>().optional(),
+  callbackTimeoutMs: timeoutOption.default(600_000),
+  onError: functionOption<NonNullable<InboxOptions['onError']>>().optional(),
+  // `resolveLogger` checks the logger.
+  logger: z.custom<Logger>().optional(),
 } satisfies OptionShape<WebhookInboxOptions>;
 const inboxOptions = z.strictObject(INBOX_OPTIONS);
 
-export type StoreInboxSettings = ReturnType<typeof resolveInboxOptions>;
+/** The options of an inbox, checked and filled in. */
+export type InboxSettings = ReturnType<typeof resolveInboxOptions>;
 
 export function resolveInboxOptions(options: WebhookInboxOptions) {
-  const { store, leaseMs, ...common } = checkOptions(inboxOptions, options);
-  return { store, leaseMs, ...resolveCommonOptions(common) };
+  const { maxAttempts, onError, logger, ...settings } = checkOptions(inboxOptions, options);
+  const { store, onDeadLetter } = settings;
+  if (maxAttempts !== undefined && onDeadLetter === undefined) {
+    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
+  }
+  const observer = onError ?? logErrors(logger);
+  const ownsTimeLimit = Number.isFinite(store.commandTimeoutMs) && Number(store.commandTimeoutMs) > 0;
+  return {
+    ...settings,
+    ownsTimeLimit,
+    storeTimeoutMs: ownsTimeLimit ? Number(store.commandTimeoutMs) : DEFAULT_STORE_TIMEOUT_MS,
+    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : (maxAttempts ?? 10),
+    onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
+      callGuarded(() => observer(error, { operation, keys })),
+    // Each field is reported to `onError` once, because a field that the service changed breaks the schema in every webhook.
+    knownMismatches: new Set<string>(),
+  };
 }

@@ -1,10 +1,11 @@
-import { linkedController } from '../common/clock.ts';
+import { systemClock, unref } from '../common/clock.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
-import { buildEventKeys, buildProofOfDeliveryKey, getTrackerName } from '../events/keys.ts';
+import { getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
 import type { Claim } from './dedupe-store.ts';
+import type { KeyedMessage } from './parse.ts';
 import type {
   CallbackContext,
   WebhookCallbacks,
@@ -39,17 +40,17 @@ export interface WorkItem {
 }
 
 /** One call of a callback, which handles all of its items or none. */
-export interface Job<Extra extends object> {
+export interface Job {
   readonly items: readonly WorkItem[];
   /** Calls the callback with those items that were claimed. */
-  readonly call: (items: readonly WorkItem[], context: CallbackContext & Extra) => unknown;
+  readonly call: (items: readonly WorkItem[], context: CallbackContext) => unknown;
 }
 
 export function getKeys(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);
 }
 
-export function getItems(jobs: readonly Job<never>[]): WorkItem[] {
+export function getItems(jobs: readonly Job[]): WorkItem[] {
   return jobs.flatMap(({ items }) => items);
 }
 
@@ -99,35 +100,36 @@ function isClaim(claim: unknown): claim is Claim {
 }
 
 /** Assigns messages to callbacks; `others` are the messages for `onOther`. */
-export function planJobs<Extra extends object>(
-  messages: readonly WebhookMessage[],
-  { onEvent, onEvents, onProofOfDelivery }: WebhookCallbacks<Extra>,
-): { readonly jobs: Job<Extra>[]; readonly others: WebhookMessage[] } {
-  const jobs: Job<Extra>[] = [];
+export function planJobs(
+  messages: readonly KeyedMessage[],
+  { onEvent, onEvents, onProofOfDelivery }: WebhookCallbacks,
+): { readonly jobs: Job[]; readonly others: WebhookMessage[] } {
+  const jobs: Job[] = [];
   const others: WebhookMessage[] = [];
   const eventsOfTracker = new Map<string, EventItem[]>();
 
-  for (const message of messages) {
-    const hasEvents = message.kind === 'events' && message.events.length > 0;
-    if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
-      const key = buildProofOfDeliveryKey(message);
+  for (const { message, keys } of messages) {
+    const [key] = keys;
+    if (key === undefined) {
+      others.push(message);
+    } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
         items: [{ key, message, event: undefined, ...UNCLAIMED }],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
-    } else if (hasEvents && onEvents !== undefined) {
+    } else if (message.kind === 'events' && onEvents !== undefined) {
       jobs.push({
-        items: sortByEvent(createEventItems(message), ({ event }) => event),
+        items: sortByEvent(createEventItems(message, keys), ({ event }) => event),
         call: (items, context) =>
           onEvents(
             { ...message, events: items.flatMap(({ event }) => event ?? []) },
             { ...context, keys: getKeys(items) },
           ),
       });
-    } else if (hasEvents && onEvent !== undefined) {
+    } else if (message.kind === 'events' && onEvent !== undefined) {
       // Two messages of one webhook may be about the same tracker, so their events are sorted together.
       const tracker = getTrackerName(message.tracker);
-      const items = createEventItems(message);
+      const items = createEventItems(message, keys);
       const known = eventsOfTracker.get(tracker);
       if (known === undefined) eventsOfTracker.set(tracker, items);
       // Items are added one by one, because the arguments of `push` overflow the stack at 150,000 items.
@@ -153,32 +155,25 @@ interface EventItem extends WorkItem {
 
 const UNCLAIMED = { state: 'open', attempt: 1, retryAfterMs: 0, error: undefined } as const;
 
-function createEventItems(message: EventsMessage): EventItem[] {
-  const buildKey = buildEventKeys(message);
-  return message.events.map((event) => ({ key: buildKey(event), message, event, ...UNCLAIMED }));
+function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
+  return message.events.map((event, index) => ({ key: keys[index] ?? '', message, event, ...UNCLAIMED }));
 }
 
-/** Runs a callback. After `timeoutMs`, rejects and aborts the signal of the callback, which also aborts with `parent`. */
+/** Runs a callback. After `timeoutMs`, rejects and aborts `controller`. */
 export async function callWithTimeout(
-  items: readonly WorkItem[],
-  callback: (context: CallbackContext) => unknown,
+  callback: () => unknown,
   timeoutMs: number,
-  parent: AbortSignal | undefined,
-  onStart: (controller: AbortController) => void = () => {},
+  controller?: AbortController,
 ): Promise<void> {
-  const { controller, unsubscribe } = linkedController(parent);
-  const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
-  onStart(controller);
-  const call = async () => callback({ attempt, signal: controller.signal });
-  try {
-    await withTimeLimit(call, timeoutMs, () => {
+  await withTimeLimit(
+    async () => callback(),
+    timeoutMs,
+    () => {
       const error = new CallbackTimeoutError(timeoutMs);
-      controller.abort(error);
+      controller?.abort(error);
       return error;
-    });
-  } finally {
-    unsubscribe();
-  }
+    },
+  );
 }
 
 /** A callback exceeded its time limit, and may still be running. */
@@ -214,20 +209,20 @@ export async function withTimeLimit<Result>(
   const result = call();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(buildError(result)), limitMs);
-    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
-    timer.unref?.();
+    timer = systemClock.setTimeout(() => reject(buildError(result)), limitMs);
+    // This timer alone must not keep the process alive.
+    unref(timer);
   });
   try {
     return await Promise.race([result, limit]);
   } finally {
-    clearTimeout(timer);
+    systemClock.clearTimeout(timer);
   }
 }
 
 /** Builds the report from the outcomes of the items and what is known about messages without a key. */
 export function buildReport(
-  jobs: readonly Job<never>[],
+  jobs: readonly Job[],
   keyless: Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> & {
     isInterrupted: boolean;
   },

@@ -5,7 +5,7 @@ import { buildStream, makeHandler, post, SECRET, webhook } from './make-handler.
 import { E1 } from './support.ts';
 
 const TEXT = JSON.stringify(E1);
-const LIMIT = 10 * 2 ** 20;
+const LIMIT = 2 * 2 ** 20;
 
 /** Receives one request: its status, the events that were handled, and the errors that `onRefused` got. */
 async function receive(request: Request, options: Partial<WebhookHandlerOptions> = {}) {
@@ -102,11 +102,20 @@ describe('length of the body', () => {
   });
 
   test.each([
-    ['10 MiB', LIMIT, undefined, 200],
-    ['10 MiB + 1 byte, declared as 10 bytes', LIMIT + 1, '10', 413],
+    ['2 MiB', LIMIT, undefined, 200],
+    ['2 MiB + 1 byte, declared as 10 bytes', LIMIT + 1, '10', 413],
   ])('%s → $3', async (_title, length, declared, status) => {
     const request = post(buildStream(TEXT, spaces(length - TEXT.length)), { 'content-length': declared });
     expect(await receive(request)).toMatchObject({ status, handled: status === 200 ? ['e1'] : [] });
+  });
+
+  test.each([
+    ['a list of empty objects', `[${'{},'.repeat(LIMIT / 3 - 2)}{}]`, 422],
+    ['empty items', `{"trackings":[${'{},'.repeat(LIMIT / 3 - 10)}{}]}`, 422],
+    ['arrays that never end', '['.repeat(LIMIT), 400],
+    ['nested arrays', '['.repeat(LIMIT / 2) + ']'.repeat(LIMIT / 2), 422],
+  ])('2 MiB of %s → %3$s', async (_title, body, status) => {
+    expect((await receive(post(body), { onError: () => {} })).status).toBe(status);
   });
 
   test('an endless body → 413 after maxBodyBytes', async () => {

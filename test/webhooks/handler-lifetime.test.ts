@@ -33,6 +33,16 @@ describe('deadline', () => {
     expect(await response.json()).toEqual({ success: false, outcome: 'deadline' });
   });
 
+  test('a body that never ends → the host may drain it after the deadline', async () => {
+    const request = post(new ReadableStream<Uint8Array>({ start() {} }));
+    const responding = makeHandler()(request);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(request.body?.locked).toBe(true);
+    await vi.advanceTimersByTimeAsync(12_000);
+    await responding;
+    expect(request.body?.locked).toBe(false);
+  });
+
   test('a callback that finishes after the deadline → 503; the redelivery gets 200, handled once', async () => {
     const work = deferred();
     const onEvent = vi.fn(() => work.promise);
@@ -68,6 +78,55 @@ describe('deadline', () => {
   });
 });
 
+describe('after the deadline', () => {
+  test.each<
+    [
+      string,
+      (onEvent: () => void) => {
+        handler: ReturnType<typeof makeHandler>;
+        request: Request;
+        carryOn: () => void;
+      },
+    ]
+  >([
+    [
+      'a `secret` function that returns',
+      (onEvent) => {
+        const secret = deferred<string>();
+        return {
+          handler: makeHandler({ onEvent, secret: () => secret.promise }),
+          request: webhook('e1'),
+          carryOn: () => secret.resolve(SECRET),
+        };
+      },
+    ],
+    [
+      'a body that ends',
+      (onEvent) => {
+        const text = deferred<Uint8Array>();
+        const body = new ReadableStream<Uint8Array>({
+          async start(controller) {
+            controller.enqueue(await text.promise);
+            controller.close();
+          },
+        });
+        const carryOn = () => text.resolve(new TextEncoder().encode(JSON.stringify(E1)));
+        return { handler: makeHandler({ onEvent }), request: post(body), carryOn };
+      },
+    ],
+  ])('%s → nothing is handled and nothing is refused', async (_title, begin) => {
+    const onEvent = vi.fn();
+    const { handler, request, carryOn } = begin(onEvent);
+    const responding = handler(request);
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect((await responding).status).toBe(503);
+    carryOn();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(onEvent).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
 describe('close', () => {
   test('requests after close → 503 with Retry-After, nothing handled; HEAD → empty 503, a wrong bearer → 401', async () => {
     const onEvent = vi.fn();
@@ -78,17 +137,54 @@ describe('close', () => {
     const head = await handler(new Request('https://app.example.test/', { method: 'HEAD' }));
     expect([head.status, head.headers.get('retry-after'), await head.text()]).toEqual([503, '5', '']);
     expect((await handler(post({}, { authorization: 'Bearer wrong' }))).status).toBe(401);
+    expect((await handler(post({}, { 'content-type': 'text/plain' }))).status).toBe(503);
     expect(onEvent).not.toHaveBeenCalled();
   });
 
-  test('close while the `secret` function of a webhook runs → that webhook is still handled', async () => {
-    const secret = deferred<string>();
-    const handler = makeHandler({ secret: () => secret.promise });
-    const responding = handler(webhook('e1'));
-    const closing = handler.close();
-    secret.resolve(SECRET);
-    await closing;
-    expect((await responding).status).toBe(200);
+  test.each([
+    ['a `secret` function that never settles', { secret: hanging }, () => webhook('e1')],
+    ['a body that never ends', {}, () => post(new ReadableStream<Uint8Array>({ start() {} }))],
+  ])('%s → close resolves at once', async (_title, options, makeRequest) => {
+    const handler = makeHandler(options);
+    void handler(makeRequest());
+    await vi.advanceTimersByTimeAsync(1);
+    await handler.close();
+  });
+
+  test.each([
+    ['the right secret → 503', SECRET, 503],
+    ['a wrong secret → 401', 'another', 401],
+  ])(
+    'close while the `secret` function of a webhook runs; it returns %s, nothing is handled',
+    async (_title, found, status) => {
+      const secret = deferred<string>();
+      const onEvent = vi.fn();
+      const handler = makeHandler({ secret: () => secret.promise, onEvent, onRefused: () => {} });
+      const responding = handler(webhook('e1'));
+      await handler.close();
+      secret.resolve(found);
+      expect((await responding).status).toBe(status);
+      expect(onEvent).not.toHaveBeenCalled();
+    },
+  );
+
+  test('close while a body is read → 503, nothing is handled', async () => {
+    const body = deferred();
+    const onEvent = vi.fn();
+    const slow = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        await body.promise;
+        controller.enqueue(new TextEncoder().encode(JSON.stringify(E1)));
+        controller.close();
+      },
+    });
+    const handler = makeHandler({ onEvent });
+    const responding = handler(post(slow));
+    await vi.advanceTimersByTimeAsync(1);
+    await handler.close();
+    body.resolve();
+    expect((await responding).status).toBe(503);
+    expect(onEvent).not.toHaveBeenCalled();
   });
 
   test.each([
@@ -107,6 +203,29 @@ describe('close', () => {
     await closing;
     expect((await responding).status).toBe(status);
   });
+
+  test.each([
+    ['a memory store → 4.5 s', undefined, 4_500],
+    ['a store that limits its calls to 2 s → 2 s', 2_000, 2_000],
+  ])(
+    'timeoutMs of close passes, and the callback ignores its signal; %s later close resolves',
+    async (_title, commandTimeoutMs, graceMs) => {
+      const store = Object.assign(
+        new ScriptedStore(),
+        commandTimeoutMs === undefined ? {} : { commandTimeoutMs },
+      );
+      const handler = makeHandler({ store, onEvent: hanging });
+      void handler(webhook('e1', 'e2'));
+      await vi.advanceTimersByTimeAsync(1);
+      const closing = handler.close({ timeoutMs: 3_000 });
+      const isClosed = watch(closing);
+      await vi.advanceTimersByTimeAsync(3_000 + graceMs - 1);
+      expect(isClosed()).toBe(false);
+      expect(await store.lease('e2')).toBe('acquired');
+      await vi.advanceTimersByTimeAsync(1);
+      expect(isClosed()).toBe(true);
+    },
+  );
 
   test('timeoutMs of close passes → the signal of the callback aborts, the rest is released, 503', async () => {
     const store = new ScriptedStore();
@@ -135,8 +254,11 @@ describe('close', () => {
   });
 
   test('all webhooks done before timeoutMs → close resolves at once, no timer is left', async () => {
-    const handler = makeHandler();
+    const work = deferred();
+    const handler = makeHandler({ onEvent: () => work.promise });
     const responding = handler(webhook('e1'));
+    await vi.advanceTimersByTimeAsync(1);
+    work.resolve();
     await handler.close({ timeoutMs: 60_000 });
     expect((await responding).status).toBe(200);
     expect(vi.getTimerCount()).toBe(0);

@@ -83,7 +83,7 @@ describe('no onRefused', () => {
     ['a wrong bearer', post(E1, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
     ['a body that is no JSON', post('{"a-name'), 'Expected `body` to be JSON, got a string'],
     ['a compressed body', post(E1, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body'],
-    ['a long body', post(E1, { 'content-length': '99999999' }), 'Expected a body of at most 10485760 bytes'],
+    ['a long body', post(E1, { 'content-length': '99999999' }), 'Expected a body of at most 2097152 bytes'],
   ])('%s → one line that names the rule and shows nothing of the request', async (_title, request, rule) => {
     await makeHandler()(request);
     const { calls } = vi.mocked(console.warn).mock;
@@ -99,15 +99,5 @@ describe('no onRefused', () => {
     await handler(post('{'));
     expect(console.warn).toHaveBeenCalledTimes(2);
     expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"refusedSince":999}'));
-  });
-
-  test('a refusal after a test has set the clock back → a line all the same', async () => {
-    const handler = makeHandler();
-    await vi.advanceTimersByTimeAsync(600_000);
-    await handler(post('{'));
-    vi.useRealTimers();
-    vi.useFakeTimers();
-    await handler(post('{'));
-    expect(console.warn).toHaveBeenCalledTimes(2);
   });
 });

@@ -139,7 +139,7 @@ describe('options', () => {
     [
       'a store as `inbox`',
       { inbox: new MemoryDedupeStore() },
-      'Expected `inbox` to be a WebhookInbox or a TransactionalInbox, got a store: give it as `store`',
+      'Expected `inbox` to be a WebhookInbox, got a store: give it as `store`',
     ],
     [
       'an inbox as `store`',

@@ -1,6 +1,16 @@
 import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
-import { buildKey, E1, failure, makeInbox, ScriptedStore, TWO, useFakeTimers } from './support.ts';
+import {
+  buildKey,
+  E1,
+  failure,
+  makeInbox,
+  payload,
+  ScriptedStore,
+  TWO,
+  tracking,
+  useFakeTimers,
+} from './support.ts';
 
 useFakeTimers();
 
@@ -101,6 +111,67 @@ describe('an abort', () => {
     const report = await inbox.process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
     expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
     expect(await inbox.process(TWO, () => {})).toMatchObject({ handled: 1, duplicates: 1 });
+  });
+
+  test('an abort while a callback runs → handled events are committed at once, the others are free, both before it ends', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const work = deferred();
+    const body = payload(tracking('t1', 'e1', 'e2', 'e3'));
+    const onEvent = ({ eventId }: { eventId?: unknown }) => (eventId === 'e2' ? work.promise : undefined);
+    const processing = makeInbox({ store }).process(body, onEvent, { signal: shutdown.signal });
+    await vi.advanceTimersByTimeAsync(1);
+    shutdown.abort();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await store.lease('e1')).toBe('done');
+    expect(await store.lease('e2')).toBe('busy');
+    expect(await store.lease('e3')).toBe('acquired');
+    work.resolve();
+    expect(await processing).toMatchObject({
+      outcome: 'interrupted',
+      handled: 2,
+      interrupted: [buildKey('e3')],
+    });
+    expect(await store.lease('e2')).toBe('done');
+  });
+
+  test.each([
+    ['rejects', (work: ReturnType<typeof deferred>) => work.reject(failure)],
+    ['runs into callbackTimeoutMs', () => vi.advanceTimersByTimeAsync(5_000)],
+  ])(
+    'a callback at its last attempt that %s after an abort → interrupted, no dead letter, attempt 1 again',
+    async (_title, end) => {
+      const store = new ScriptedStore();
+      const shutdown = new AbortController();
+      const work = deferred();
+      const onDeadLetter = vi.fn();
+      const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, callbackTimeoutMs: 5_000 });
+      const processing = inbox.process(E1, () => work.promise, { signal: shutdown.signal });
+      await vi.advanceTimersByTimeAsync(1);
+      shutdown.abort();
+      await end(work);
+      expect(await processing).toMatchObject({
+        outcome: 'interrupted',
+        failures: [],
+        interrupted: [buildKey('e1')],
+      });
+      expect(onDeadLetter).not.toHaveBeenCalled();
+      const handle = vi.fn();
+      await inbox.process(E1, handle);
+      expect(handle.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
+    },
+  );
+
+  test('onDeadLetter rejects after an abort → interrupted, and the next attempt calls the callback again', async () => {
+    const shutdown = new AbortController();
+    const onDeadLetter = vi.fn(async () => {
+      shutdown.abort();
+      throw failure;
+    });
+    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process(E1, () => Promise.reject(failure), { signal: shutdown.signal });
+    expect(report).toMatchObject({ outcome: 'interrupted', deadLettered: 0, failures: [] });
+    expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
   test('an abort while waiting for another receiver → outcome busy at once', async () => {

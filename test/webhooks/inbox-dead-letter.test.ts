@@ -1,5 +1,5 @@
-import { expect, test, vi } from 'vitest';
-import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import type { DedupeStore, WebhookCallbacks } from '../../src/webhooks/index.ts';
 import {
   buildKey,
   E1,
@@ -141,4 +141,105 @@ test.each<[string, (ms: number) => unknown]>([
   });
   expect(report).toMatchObject({ outcome: 'busy', failures: [], deadLettered: 0, busy: [buildKey('e1')] });
   expect(onDeadLetter).not.toHaveBeenCalled();
+});
+
+describe('a callback that kills the process', () => {
+  const IDS = Array.from({ length: 20 }, (_, index) => `e${101 + index}`);
+  const TWENTY = payload(tracking('t1', ...IDS));
+
+  /** Processes a webhook in a process that dies when `isFatal` is called with one of its events. */
+  async function processUntilDeath(
+    store: ScriptedStore,
+    isFatal: (eventId: unknown) => boolean,
+    options: Parameters<typeof makeInbox>[0] = {},
+  ) {
+    let isDead = false;
+    const handled: unknown[] = [];
+    const hangIfDead = () => (isDead ? new Promise<never>(() => {}) : undefined);
+    const own: DedupeStore = {
+      claim: async (...parameters) => hangIfDead() ?? store.claim(...parameters),
+      commit: async (...parameters) => hangIfDead() ?? store.commit(...parameters),
+      release: async (...parameters) => hangIfDead() ?? store.release(...parameters),
+    };
+    const processing = makeInbox({ ...options, store: own }).process(TWENTY, ({ eventId }) => {
+      if (!isFatal(eventId)) return void handled.push(eventId);
+      isDead = true;
+      return new Promise(() => {});
+    });
+    await vi.advanceTimersByTimeAsync(10);
+    if (isDead) await vi.advanceTimersByTimeAsync(60_000);
+    return isDead ? { handled } : { handled, report: await processing };
+  }
+
+  test('event 1 of 20 kills ten processes → it alone is dead-lettered, without a call; 2 to 20 are handled', async () => {
+    const store = new ScriptedStore();
+    const onDeadLetter = vi.fn();
+    const isFatal = vi.fn((eventId: unknown) => eventId === 'e101');
+    for (let round = 1; round <= 10; round += 1) {
+      expect(await processUntilDeath(store, isFatal, { onDeadLetter })).toEqual({ handled: [] });
+    }
+    const { handled, report } = await processUntilDeath(store, isFatal, { onDeadLetter });
+    expect(report).toMatchObject({ outcome: 'done', handled: 19, deadLettered: 1 });
+    expect(handled).toEqual(IDS.slice(1));
+    expect(onDeadLetter.mock.calls).toMatchObject([
+      [
+        { eventId: 'e101' },
+        {
+          attempt: 11,
+          error: { message: expect.stringContaining('10 earlier attempts of this event did not end') },
+        },
+      ],
+    ]);
+    expect(isFatal.mock.calls.filter(([eventId]) => eventId === 'e101')).toHaveLength(10);
+  });
+
+  test('events 1 and 5 of 20 kill, maxAttempts 3 → only these two are dead-lettered', async () => {
+    const store = new ScriptedStore();
+    const dead: unknown[] = [];
+    const options = { maxAttempts: 3, onDeadLetter: (event: unknown) => void dead.push(event) };
+    const isFatal = (eventId: unknown) => eventId === 'e101' || eventId === 'e105';
+    const handled: unknown[] = [];
+    for (let round = 1; round <= 5; round += 1) {
+      handled.push(...(await processUntilDeath(store, isFatal, options)).handled);
+    }
+    expect(dead).toMatchObject([{ eventId: 'e101' }, { eventId: 'e105' }]);
+    expect(handled).toEqual(IDS.filter((eventId) => !isFatal(eventId)));
+  });
+
+  test('no onDeadLetter → called at every redelivery', async () => {
+    const store = new ScriptedStore();
+    const isFatal = vi.fn((eventId: unknown) => eventId === 'e101');
+    for (let round = 1; round <= 12; round += 1) await processUntilDeath(store, isFatal);
+    expect(isFatal).toHaveBeenCalledTimes(12);
+  });
+});
+
+test('onEvents with one event above maxAttempts → that one is dead-lettered without a call, the other is handled', async () => {
+  const store = new ScriptedStore();
+  const onDeadLetter = vi.fn();
+  for (const token of ['dead-1', 'dead-2']) {
+    await store.lease('old', 10, token);
+    vi.advanceTimersByTime(11);
+  }
+  const seen: unknown[] = [];
+  const report = await makeInbox({ store, maxAttempts: 2, onDeadLetter }).process(
+    payload(tracking('t1', 'old', 'new')),
+    { onEvents: ({ events }) => seen.push(events.map(({ eventId }) => eventId)) },
+  );
+  expect(onDeadLetter.mock.calls).toMatchObject([[{ eventId: 'old' }, {}]]);
+  expect(seen).toEqual([['new']]);
+  expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
+});
+
+test.each([
+  ['first attempts → one commit at the end', 0, ['claim', 'commit']],
+  ['second attempts → a commit after each event', 1, ['claim', 'commit', 'commit']],
+])('two events, %s', async (_title, earlier, operations) => {
+  const store = new ScriptedStore();
+  for (let attempt = 0; attempt < earlier; attempt += 1) {
+    for (const eventId of ['e1', 'e2']) await store.lease(eventId, 10, `dead-${attempt}`);
+    vi.advanceTimersByTime(11);
+  }
+  await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
+  expect(store.operations).toEqual(operations);
 });

@@ -13,7 +13,7 @@ import {
 
 const LEASE_MS = 60_000;
 const RETAIN = { retainMs: 30 * 86_400_000 };
-type Options = Parameters<typeof makeInbox>[0];
+type Options = NonNullable<Parameters<typeof makeInbox>[0]>;
 
 useFakeTimers();
 
@@ -45,12 +45,15 @@ async function begin(
   return { store, processing, end, isAborted: (eventId: string) => signals.get(eventId)?.aborted };
 }
 
-/** Keeps every renewal from the store until the leases have ended, and leases an event to another receiver. */
-async function steal(eventId: string, store: ScriptedStore): Promise<void> {
-  store.before = () => Promise.reject(new Error('unreachable'));
-  await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-  store.before = () => {};
-  expect(await store.lease(eventId, LEASE_MS, 'thief')).toBe('acquired');
+/** Lets another receiver take an event over, so that the next renewal finds it busy. */
+function steal(eventId: string, store: ScriptedStore): void {
+  const claim = store.claim.bind(store);
+  store.claim = async (keys, options) => {
+    const claims = await claim(keys, options);
+    return claims.map((own, index) =>
+      keys[index] === buildKey(eventId) ? { status: 'busy', retryAfterMs: LEASE_MS } : own,
+    );
+  };
 }
 
 describe('claiming', () => {
@@ -159,8 +162,7 @@ describe('an event that another receiver took over', () => {
   ])('%s', async (_title, stolen, callback, isTold) => {
     const options = { busyTimeoutMs: 0 };
     const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);
-    await steal(stolen, store);
-    expect(isAborted('e1')).toBe(false);
+    steal(stolen, store);
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
     expect(isAborted('e1')).toBe(isTold);
     await end('e1');
@@ -168,5 +170,124 @@ describe('an event that another receiver took over', () => {
     const busy = stolen === 'e2' ? [buildKey('e2')] : [];
     expect(await processing).toMatchObject({ busy, handled: 2 - busy.length });
     expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
+  });
+});
+
+test.each<[string, number, Options]>([
+  ['its callback', 1, {}],
+  ['its onDeadLetter', 2, { maxAttempts: 1 }],
+])(
+  'e1 is taken over while %s runs, which then rejects → busy, not failed',
+  async (_title, steps, options) => {
+    const store = new ScriptedStore();
+    const works = [deferred(), deferred()];
+    let calls = 0;
+    const work = () => works[calls++]?.promise;
+    const inbox = makeInbox({
+      store,
+      busyTimeoutMs: 0,
+      ...options,
+      ...(options.maxAttempts && { onDeadLetter: work }),
+    });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), work);
+    await vi.advanceTimersByTimeAsync(1);
+    if (steps === 2) works[0]?.reject(failure);
+    await vi.advanceTimersByTimeAsync(1);
+    steal('e1', store);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    works[steps - 1]?.reject(failure);
+    expect(await processing).toMatchObject({ outcome: 'busy', busy: [buildKey('e1')], failures: [] });
+    expect(calls).toBe(steps);
+  },
+);
+
+describe('a renewal that reaches the store after its time limit', () => {
+  const nothing = () => {};
+
+  test('the callback fails meanwhile → released again, and the redelivery is attempt 2', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    await end('e1');
+    const slow = deferred();
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+    await end('e2', failure);
+    expect((await processing).outcome).toBe('failed');
+    store.before = nothing;
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    const attempts: number[] = [];
+    const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+    expect(attempts).toEqual([2]);
+  });
+
+  test('it arrives while the callback works → nothing is released', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    const slow = deferred();
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+    slow.resolve();
+    store.before = nothing;
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect(store.operations).not.toContain('release');
+    expect(await store.lease('e1')).toBe('busy');
+    await end('e1');
+    expect((await processing).outcome).toBe('done');
+  });
+});
+
+describe('a store that is away for a whole lease', () => {
+  const away = () => Promise.reject(new Error('unreachable'));
+
+  test('a running callback → its signal aborts at the end of the lease, not before', async () => {
+    const { store, processing, end, isAborted } = await begin(['e1']);
+    store.on('claim', away);
+    await vi.advanceTimersByTimeAsync(LEASE_MS - 2);
+    expect(isAborted('e1')).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isAborted('e1')).toBe(true);
+    await end('e1');
+    await processing;
+  });
+
+  test('renewed once, then away → the signal aborts a lease after that renewal', async () => {
+    const { store, processing, end, isAborted } = await begin(['e1']);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    store.on('claim', away);
+    await vi.advanceTimersByTimeAsync(LEASE_MS - 2);
+    expect(isAborted('e1')).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isAborted('e1')).toBe(true);
+    await end('e1');
+    await processing;
+  });
+
+  test('the callback resolves after that → handled and committed', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    store.on('claim', away);
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    await end('e1');
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(await store.lease('e1')).toBe('done');
+  });
+
+  test('the callback rejects after that, at its last attempt → unavailable, no dead letter, attempt 1 again', async () => {
+    const [onDeadLetter, onError] = [vi.fn(), vi.fn()];
+    const options = { maxAttempts: 1, onDeadLetter, onError };
+    const { store, processing, end } = await begin(['e1'], undefined, options);
+    store.on('claim', away);
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    await end('e1', failure);
+    expect(await processing).toMatchObject({
+      outcome: 'unavailable',
+      failures: [],
+      unavailable: [buildKey('e1')],
+    });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(onError).not.toHaveBeenCalledWith(failure, expect.anything());
+    store.before = () => {};
+    const handle = vi.fn();
+    await makeInbox({ store }).process(payload(tracking('t1', 'e1')), handle);
+    expect(handle.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
   });
 });

@@ -135,6 +135,21 @@ describe('a commit that fails', () => {
   });
 });
 
+test('commits of redelivered events fail → only the first event tries one at once, the rest waits for the end', async () => {
+  const store = new ScriptedStore();
+  for (const eventId of ['e1', 'e2', 'e3']) await store.lease(eventId, 10, 'dead');
+  vi.advanceTimersByTime(11);
+  store.on('commit', fail);
+  const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), nothing);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(store.calls.slice(1)).toEqual([
+    { operation: 'commit', keys: [buildKey('e1')] },
+    { operation: 'commit', keys: ['e1', 'e2', 'e3'].map(buildKey) },
+  ]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await processing;
+});
+
 describe('a release that fails', () => {
   test('a release after a failed callback fails → reported to onError, and the lease expires', async () => {
     const store = new ScriptedStore();
@@ -189,6 +204,21 @@ describe('a store with invalid replies', () => {
   });
 });
 
+describe('a store with a time limit of its own', () => {
+  test.each([
+    ['10,000 ms → the claim is awaited', 10_000, 9_999, 'done'],
+    ['0 → ignored, unavailable after 4.5 s', 0, 4_501, 'unavailable'],
+    ['NaN → ignored, unavailable after 4.5 s', Number.NaN, 4_501, 'unavailable'],
+    ['Infinity → ignored, unavailable after 4.5 s', Number.POSITIVE_INFINITY, 4_501, 'unavailable'],
+  ])('%s', async (_title, commandTimeoutMs, claimMs, outcome) => {
+    const store = Object.assign(new ScriptedStore(), { commandTimeoutMs });
+    store.on('claim', () => new Promise((resolve) => setTimeout(resolve, claimMs)));
+    const processing = makeInbox({ store }).process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(claimMs);
+    expect((await processing).outcome).toBe(outcome);
+  });
+});
+
 describe('a store that hangs', () => {
   test('a hang in the first claim → unavailable after 4.5 s; a claim that succeeds later is released', async () => {
     const store = new ScriptedStore();
@@ -199,9 +229,11 @@ describe('a store that hangs', () => {
     await vi.advanceTimersByTimeAsync(4_500);
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 0 });
     expect(onEvent).not.toHaveBeenCalled();
+    store.before = nothing;
     carryOn();
     await vi.advanceTimersByTimeAsync(0);
-    expect(await store.lease('e1')).toBe('acquired');
+    await makeInbox({ store }).process(E1, onEvent);
+    expect(onEvent.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
   });
 
   test('a hang in the claim after half a lease → unavailable 4.5 s later, without waiting for a release', async () => {

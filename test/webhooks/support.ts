@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, vi } from 'vitest';
-import type { Claim, DedupeStore, WebhookInboxOptions, WebhookProcessor } from '../../src/webhooks/index.ts';
+import type { Claim, DedupeStore, WebhookInboxOptions } from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 
 /** Fakes the timers of each test of a file; call it at the file's top. */
@@ -58,7 +58,10 @@ interface TestInboxOptions extends Partial<WebhookInboxOptions> {
 }
 
 /** An inbox on a memory store that ignores its errors. */
-export function makeInbox({ busyTimeoutMs, ...options }: TestInboxOptions = {}): WebhookProcessor {
+export function makeInbox({
+  busyTimeoutMs,
+  ...options
+}: TestInboxOptions = {}): Pick<WebhookInbox, 'process'> {
   const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
   if (busyTimeoutMs === undefined) return inbox;
   return {
@@ -88,7 +91,7 @@ export class ScriptedStore implements DedupeStore {
     return this.#store.commit(keys, options);
   }
 
-  async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
+  async release(...[keys, options]: Parameters<DedupeStore['release']>): Promise<void> {
     await this.#enter('release', keys);
     return this.#store.release(keys, options);
   }
