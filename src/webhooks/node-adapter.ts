@@ -45,10 +45,8 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
     reply: ServerResponse | FastifyLikeReply,
     next?: (error?: unknown) => void,
   ) => {
-    const request: NodeRequest = 'raw' in incoming ? incoming.raw : incoming;
     const parsed = incoming.rawBody ?? incoming.body;
-    if ('raw' in reply) reply.hijack();
-    const response = 'raw' in reply ? reply.raw : reply;
+    const { request, response } = unwrap(incoming, reply);
     try {
       await serve(handler, request, parsed, response);
     } catch (error) {
@@ -56,6 +54,20 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
       else if (!response.headersSent) response.writeHead(500).end();
     }
   };
+}
+
+/** Only the reply tells Fastify, because a body parser of Express may store the bytes as `raw` on the request. */
+function unwrap(
+  incoming: NodeRequest | FastifyLikeRequest,
+  reply: ServerResponse | FastifyLikeReply,
+): { readonly request: NodeRequest; readonly response: ServerResponse } {
+  if (!('hijack' in reply)) {
+    // The cast is sound: every overload pairs a `ServerResponse` with a request of `node:http`.
+    return { request: incoming as NodeRequest, response: reply };
+  }
+  reply.hijack();
+  // The cast is sound: Fastify's reply comes with Fastify's request.
+  return { request: (incoming as FastifyLikeRequest).raw, response: reply.raw };
 }
 
 async function serve(
@@ -105,7 +117,11 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
 
 function toUrl(incoming: IncomingMessage): URL {
   try {
-    return new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`);
+    const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`);
+    // A `Request` refuses a URL with credentials, which any sender can write into the `Host` header.
+    url.username = '';
+    url.password = '';
+    return url;
   } catch {
     return new URL('http://localhost/');
   }
@@ -177,7 +193,6 @@ function forwardChunks(
   };
   const end = () => controller.close();
   const breakOff = () => {
-    if (incoming.readableEnded) return;
     controller.error(new Error('The connection closed before the body was complete'));
   };
   incoming.on('data', take).once('end', end).once('close', breakOff);

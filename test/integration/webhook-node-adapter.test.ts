@@ -30,6 +30,14 @@ test.each<[string, (listener: RequestListener) => RequestListener, Record<string
     {},
   ],
   [
+    'bytes that a parser stored as `raw`',
+    (listener) => {
+      const verify = (request: object, _response: unknown, raw: Buffer) => Object.assign(request, { raw });
+      return express().post('/webhooks', express.json({ verify }), listener);
+    },
+    {},
+  ],
+  [
     'rawBody beside another parsed body',
     (listener) => {
       const verify = (request: object, _response: unknown, rawBody: Buffer) =>
@@ -48,6 +56,17 @@ test.each<[string, (listener: RequestListener) => RequestListener, Record<string
   expect((await send({ headers, chunks: [buildPayload('e1')] })).status).toBe(200);
   expect(handled).toEqual(['e1']);
 });
+
+test.each(['user:pw@x', 'user@x', ':@x', 'x:99999', '[::', '@'])(
+  'Host %j and a wrong secret → 401; the right secret → 200',
+  async (host) => {
+    const { webhooks } = makeWebhooks();
+    const { send } = await serving(toNodeHandler(webhooks));
+    const authorization = 'Bearer wrong';
+    expect((await send({ headers: { host, authorization }, chunks: [buildPayload('e1')] })).status).toBe(401);
+    expect((await send({ headers: { host }, chunks: [buildPayload('e1')] })).status).toBe(200);
+  },
+);
 
 test('gzip that express.json() unpacked → 415', async () => {
   const { webhooks, handled } = makeWebhooks();
