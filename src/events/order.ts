@@ -163,22 +163,19 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 }
 
 /**
- * Tells whether an event is newer than the one you have. A webhook with an older status can arrive later (docs/service.md 8.3).
+ * Tells whether `latestEvent` would choose an event over the one you have. A webhook with an older status can arrive later
+ * (docs/service.md 8.3). On a day with date-only events, `order` sorts some pairs and the time sorts others, so comparing one
+ * pair after another can end at another event than `latestEvent`. If you store all events, call `latestEvent` with them instead.
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
- * @returns false for an older event, for the same event, and for one without a readable time if the time of `known` is readable
+ * @returns false for an older event, for a copy of the known event, and for one without a readable time if that of `known` is
+ * readable
  * @example
  * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
  */
 export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
   if (known === undefined || known === null) return true;
-  const [a, b] = [getRank(event), getRank(known)];
-  if ((a.occurrence === undefined) !== (b.occurrence === undefined)) return a.occurrence !== undefined;
-  const isOneDay = a.occurrence?.date === b.occurrence?.date;
-  const hasDateOnly = a.occurrence?.kind === 'date' || b.occurrence?.kind === 'date';
-  if (isOneDay && hasDateOnly && a.order !== undefined && b.order !== undefined && a.order !== b.order) {
-    return a.order > b.order;
-  }
-  return compareRanks(a, b) > 0;
+  // Of equal events the last one in the list counts as the latest.
+  return event !== known && latestEvent([event, known]) === event;
 }

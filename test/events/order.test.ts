@@ -203,14 +203,30 @@ describe('latestEvent', () => {
 });
 
 describe('isNewerEvent', () => {
-  test('any two events → agrees with sortEvents', () => {
+  test('any two events → true only for the one that latestEvent chooses', () => {
     fc.assert(
       fc.property(anyEvent, anyEvent, (a, b) => {
-        const isTimed = (each: OrderableEvent) => /^\d/.test(each.occurrenceDatetime ?? '');
-        fc.pre(isTimed(a) === isTimed(b));
-        const newest = sortEvents([b, a]).at(-1);
-        if (isNewerEvent(a, b)) expect(newest).toBe(a);
-        if (isNewerEvent(b, a)) expect(newest).toBe(b);
+        expect(isNewerEvent(a, b)).toBe(latestEvent([a, b]) === a);
+        expect(isNewerEvent(a, b) && isNewerEvent(b, a)).toBe(false);
+      }),
+    );
+  });
+
+  test('any events with a time → one comparison after another ends at an event as new as latestEvent', () => {
+    const timed = anyEvent.filter(({ occurrenceDatetime }) => /T\d/.test(occurrenceDatetime ?? ''));
+    fc.assert(
+      fc.property(fc.array(timed, { minLength: 1 }), (events) => {
+        const [first, ...rest] = events;
+        const folded = rest.reduce((known, next) => (isNewerEvent(next, known) ? next : known), first);
+        expect(isNewerEvent(latestEvent(events) ?? {}, folded)).toBe(false);
+      }),
+    );
+  });
+
+  test('any event and its copy, or itself → false', () => {
+    fc.assert(
+      fc.property(anyEvent, (each) => {
+        expect([isNewerEvent({ ...each }, each), isNewerEvent(each, each)]).toEqual([false, false]);
       }),
     );
   });
