@@ -105,12 +105,13 @@ function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   };
 }
 
-interface Identity {
+/** What a response repeats of an input. */
+export interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;
 }
 
-function readIdentity(record: unknown): Identity {
+export function readIdentity(record: unknown): Identity {
   const { trackingNumber, clientTrackerId } = isJsonObject(record) ? record : {};
   const readText = (value: unknown) => (typeof value === 'string' ? value.trim() || undefined : undefined);
   return {
@@ -120,11 +121,15 @@ function readIdentity(record: unknown): Identity {
   };
 }
 
+/** Reads what an item repeats of its input; the tracker has what the echo lacks. */
 function readItemIdentity(item: BulkItem | null): Identity {
   const inputData: unknown = item?.inputData;
   const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);
-  const hasEcho = echo.trackingNumber !== undefined || echo.clientTrackerId !== undefined;
-  return hasEcho ? echo : readIdentity(item?.tracker);
+  const tracker = readIdentity(item?.tracker);
+  return {
+    trackingNumber: echo.trackingNumber ?? tracker.trackingNumber,
+    clientTrackerId: echo.clientTrackerId ?? tracker.clientTrackerId,
+  };
 }
 
 function isSame(a: Identity, b: Identity): boolean {
@@ -144,8 +149,8 @@ const MAX_ITEMS_READ = 1_000;
  * Reads the result of each input from a bulk response. Items may come in another order or be missing, so each is matched by
  * the number and `clientTrackerId` that it repeats. Inputs that look the same get their items in order (docs/service.md 4.4).
  */
-export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
-  const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
+export function readResults(inputs: readonly Identity[], { data }: BulkResult): InputResult[] {
+  const open = new Map(inputs.entries());
   const results = inputs.map(() => NOT_IN_RESPONSE);
   let items = (data ?? []).slice(0, MAX_ITEMS_READ);
   // Exact matches go first, so that an item that repeats only the number does not take the input of an exact match.

@@ -19,7 +19,7 @@ import {
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
 import { type CallContext, execute, mayHaveBeenCarriedOut } from '../http/execute.ts';
-import { checkInput, prepareRequest } from '../http/prepare.ts';
+import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
@@ -28,8 +28,10 @@ import {
   type BulkOutcome,
   type BulkStatus,
   findRequestError,
+  type Identity,
   type InputResult,
   isAccountError,
+  readIdentity,
   readResults,
   toErrorItems,
 } from './bulk-results.ts';
@@ -68,8 +70,8 @@ const createManyOptions = z.strictObject({
 interface CheckedInput {
   readonly index: number;
   readonly input: TrackerInput;
-  /** A copy, so that later changes to the input are not sent; an invalid input has none. */
-  readonly body?: TrackerInput;
+  /** The text to send, made when the input is read, so that later changes to it are not sent; undefined for an invalid input. */
+  readonly item?: { readonly json: string; readonly identity: Identity };
   readonly errors: readonly ApiErrorItem[];
 }
 
@@ -156,10 +158,10 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 
   async #createChunk(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
-    const bodies = chunk.flatMap(({ body }) => body ?? []);
-    const results = (bodies.length === 0 ? [] : await this.#create(bodies, signal)).values();
-    const outcomes = chunk.map(({ index, input, body, errors }): BulkOutcome => {
-      const result = body === undefined ? undefined : results.next().value;
+    const items = chunk.flatMap(({ item }) => item ?? []);
+    const results = (items.length === 0 ? [] : await this.#create(items, signal)).values();
+    const outcomes = chunk.map(({ index, input, item, errors }): BulkOutcome => {
+      const result = item === undefined ? undefined : results.next().value;
       return { index, input, ...(result ?? { status: 'invalid', errors }) };
     });
     this.#report(outcomes);
@@ -167,19 +169,29 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 
   /** Never rejects: a failure becomes the result of every input. */
-  async #create(bodies: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
+  async #create(
+    items: readonly NonNullable<CheckedInput['item']>[],
+    signal: AbortSignal,
+  ): Promise<InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
-      bodies.map(() => ({ status, errors }));
+      items.map(() => ({ status, errors }));
     if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
     const { config } = this.#context;
     const { controller, unsubscribe } = linkedController(signal);
     this.#unsent.add(controller);
     try {
-      const request = prepareRequest(config, 'trackers.createBulk', { body: bodies });
+      const request = prepareRequest(config, 'trackers.createBulk', {
+        json: `[${items.map(({ json }) => json).join()}]`,
+      });
       const options = { ...this.#callOptions, signal: controller.signal };
       const outcome = await execute(this.#context, request, options, () => this.#unsent.delete(controller));
       const error = findRequestError(outcome);
-      if (error === undefined) return readResults(bodies, outcome.data);
+      if (error === undefined) {
+        return readResults(
+          items.map(({ identity }) => identity),
+          outcome.data,
+        );
+      }
       throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
     } catch (failure) {
       if (this.#stopErrors !== undefined && this.#unsent.has(controller)) {
@@ -215,12 +227,16 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 /** Checks one input as `trackers.create` does, so that one invalid input does not fail its whole chunk. */
 function checkItem(index: number, input: TrackerInput): CheckedInput {
   try {
-    const body = checkInput(trackerInputSchema, input, 'input');
-    JSON.stringify(body);
-    return { index, input, body, errors: [] };
+    const checked = checkInput(trackerInputSchema, input, 'input');
+    return {
+      index,
+      input,
+      item: { json: toJson(checked, 'input'), identity: readIdentity(checked) },
+      errors: [],
+    };
   } catch (error) {
     if (!(error instanceof RequestValidationError)) {
-      const message = 'Expected `input` to be a JSON value, got a value without a JSON form';
+      const message = 'Expected `input` to be a JSON value, got one that cannot be read';
       return { index, input, errors: [{ code: 'validation_error', message }] };
     }
     const errors = error.issues.map((issue) => {

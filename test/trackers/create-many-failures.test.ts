@@ -215,3 +215,18 @@ describe('a long pause in mid-run', () => {
     },
   );
 });
+
+test('an abort at any moment around a response → an input that was created never ends as `error`', async () => {
+  const seen = new Set<string>();
+  for (let turns = 0; turns < 40; turns += 1) {
+    const controller = new AbortController();
+    const abortSoon = async () => {
+      for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+      controller.abort(new Error('enough'));
+    };
+    const hooks = { onResponse: () => void abortSoon() };
+    const { statuses } = await createAll(created, makeInputs(1), { signal: controller.signal }, { hooks });
+    for (const status of statuses) seen.add(status);
+  }
+  expect([...seen].toSorted()).toEqual(['created', 'unknown']);
+});

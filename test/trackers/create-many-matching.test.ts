@@ -12,12 +12,14 @@ function readTrackerAt(position: number, fields: object) {
   return { trackerId: `item-${position}`, trackingNumber: 'ZZZZ9999X', isTracked: true, ...fields };
 }
 
-/** An item that repeats its input. */
-const echo = (inputData: unknown) => (position: number) => ({
-  itemStatus: 'created',
-  inputData: JSON.parse(JSON.stringify(inputData)),
-  tracker: readTrackerAt(position, {}),
-});
+/** An item that repeats its input, and whose tracker has these fields. */
+const echo =
+  (inputData: unknown, trackerFields = {}) =>
+  (position: number) => ({
+    itemStatus: 'created',
+    inputData: JSON.parse(JSON.stringify(inputData)),
+    tracker: readTrackerAt(position, trackerFields),
+  });
 /** An item without an echo, whose tracker has these fields. */
 const tracker = (fields: object) => (position: number) => ({
   itemStatus: 'existing',
@@ -57,7 +59,19 @@ describe('items of a response are matched to inputs', () => {
     [
       'an echo with the clientTrackerId only',
       [A1, A2],
-      [echo({ clientTrackerId: 'order-2' }), echo({ clientTrackerId: 'order-1' })],
+      [echo({ clientTrackerId: 'order-2' }, A), echo({ clientTrackerId: 'order-1' }, A)],
+      [1, 0],
+    ],
+    [
+      'echoes without the clientTrackerId, which the trackers have',
+      [A1, A2],
+      [echo(A, { clientTrackerId: 'order-2' }), echo(A, { clientTrackerId: 'order-1' })],
+      [1, 0],
+    ],
+    [
+      'echoes without the clientTrackerId, which one tracker lacks, too',
+      [A1, A2],
+      [echo(A), echo(A, { clientTrackerId: 'order-1' })],
       [1, 0],
     ],
     [

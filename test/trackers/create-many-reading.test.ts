@@ -38,6 +38,28 @@ describe('reading of inputs', () => {
     expect(sent).toEqual([]);
   });
 
+  test('a generator that reuses one object and its array → each row is sent as it was when it was read', async () => {
+    function* reuse() {
+      const row = { trackingNumber: '', courierCode: ['none'] };
+      for (const [trackingNumber, courier] of [
+        ['lp00000000x', 'us-post'],
+        ['lp00000001x', 'fr-post'],
+      ] as const) {
+        row.trackingNumber = trackingNumber;
+        row.courierCode[0] = courier;
+        yield row;
+      }
+    }
+    const { sent, statuses } = await createAll(created, reuse());
+    expect(sent).toEqual([
+      [
+        { trackingNumber: 'lp00000000x', courierCode: ['us-post'] },
+        { trackingNumber: 'lp00000001x', courierCode: ['fr-post'] },
+      ],
+    ]);
+    expect(statuses).toEqual(['created', 'created']);
+  });
+
   test('a consumer that stops reading → only the chunks under way are read and sent', async () => {
     const { client, sent } = bulkService();
     const counted = countInputs();
