@@ -1,4 +1,3 @@
-import pThrottle from 'p-throttle';
 import { onAbort, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
@@ -10,6 +9,7 @@ import { MinHeap } from './min-heap.ts';
 import { intervalOption, type PollOptions, type PollSettings, pollOptions } from './poll-options.ts';
 import { PolledTracker, type PollRequests, type PollUpdate } from './polled-tracker.ts';
 import { checkIterable, PullStream, SourceReader } from './streams.ts';
+import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
 
@@ -145,15 +145,11 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } =
       this.#settings;
     const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
-    const throttled =
-      maxPerSecond === undefined
-        ? undefined
-        : pThrottle({ limit: 1, interval: 1000 / maxPerSecond, strict: true, signal })(() => {});
     return {
       context: this.#context,
       options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
       maxConsecutiveErrors,
-      takeTurn: async () => await throttled?.(),
+      takeTurn: maxPerSecond === undefined ? async () => {} : createTurns(maxPerSecond, signal),
       callSite: this.#callSite,
     };
   }

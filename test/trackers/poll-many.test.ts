@@ -3,6 +3,7 @@ import {
   listIds,
   makeIds,
   NOT_FOUND,
+  NOT_READY,
   nothingNew,
   pass,
   polledService,
@@ -62,12 +63,39 @@ describe('maxPerSecond', () => {
     expect(listStarts()).toEqual([0, 500, 1000, 1500, 10_000, 10_500, 11_000, 11_500]);
   });
 
-  test('1,000 trackers wait for maxPerSecond → one timer', async () => {
+  test('1,000 trackers wait for maxPerSecond → two timers, whose number does not grow', async () => {
     const { stream } = startPollMany(nothingNew, makeIds(1000), { initialDelayMs: 0, maxPerSecond: 2 });
     await pass(100);
-    expect(vi.getTimerCount()).toBe(1);
+    expect(vi.getTimerCount()).toBe(2);
     await stream.return();
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('the wall clock is set back by a day → polls go on at the same pace', async () => {
+    const options = { initialDelayMs: 0, intervalMs: 60_000, maxPerSecond: 1 };
+    const { listStarts, stream } = startPollMany(nothingNew, makeIds(6), options);
+    await pass(1_500);
+    vi.setSystemTime(Date.now() - 86_400_000);
+    await pass(10_000);
+    const starts = listStarts();
+    expect(starts).toHaveLength(6);
+    for (const [index, start] of starts.entries()) {
+      const gapMs = start - (starts[index - 1] ?? -1_000);
+      expect(gapMs).toBeGreaterThanOrEqual(1_000);
+      expect(gapMs).toBeLessThanOrEqual(2_000);
+    }
+    await stream.return();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('reads of records beside starts of polls → one turn at a time', async () => {
+    const options = { initialDelayMs: 0, intervalMs: 2_000, maxPerSecond: 2 };
+    const { requests } = startPollMany(() => NOT_READY, makeIds(2), options);
+    await pass(10_000);
+    const starts = requests.map(({ startedAt }) => startedAt);
+    expect(requests.some(({ kind }) => kind === 'record')).toBe(true);
+    for (const [index, start] of starts.entries())
+      expect(start - (starts[index - 1] ?? -500)).toBeGreaterThanOrEqual(500);
   });
 
   const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 1 };
