@@ -1,7 +1,7 @@
 import { checkIsObject } from './common/option-checks.ts';
-import type { StandardSchema, StandardSchemaOutput } from './common/validation.ts';
 import { resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
+import { ConfigurationError } from './errors.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { type CallContext, createCallContext, startCall } from './http/execute.ts';
 import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
@@ -44,18 +44,16 @@ export class TrackingClient {
   /**
    * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
    *
-   * @param request - method and path below the base URL, `query`, `body`, `schema`, `idempotent`; and the options of this call
-   * @returns the body of the response, or the output of `schema`
+   * @param request - method and path below the base URL, `query`, `body`, `idempotent`; and the options of this call
+   * @returns the body of the response, unchecked: read it with your own validator
    * @throws RequestValidationError for a path that could leave the base URL; else the errors of every call
    * @example
-   * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
+   * const body = z.object({ data: z.unknown() }).parse(await client.request({ method: 'GET', path: '/couriers' }));
    */
-  request<Schema extends StandardSchema = StandardSchema>(
-    request: RawRequest<Schema> & RequestOptions,
-  ): ApiPromise<StandardSchemaOutput<Schema>> {
+  request(request: RawRequest & RequestOptions): ApiPromise<unknown> {
     // Spreading null gives an empty object, so the error names the missing fields.
-    const { method, path, query, body, schema, idempotent, ...options } = { ...request };
-    const raw = { method, path, query, body, schema, idempotent };
+    const { method, path, query, body, idempotent, ...options } = { ...request };
+    const raw = { method, path, query, body, idempotent };
     return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));
   }
 
@@ -65,9 +63,9 @@ export class TrackingClient {
    * @returns a snapshot for each endpoint, by its name
    */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
-    const { baseUrl, account, limiter, limits } = this.#context.config;
+    const { baseUrl, account, limiter } = this.#context.config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
-      const limit = limits[endpoint] ?? endpoints[endpoint].limitPerSecond;
+      const limit = endpoints[endpoint].limitPerSecond;
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
       return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
     });
@@ -76,28 +74,31 @@ export class TrackingClient {
   }
 
   /**
-   * Creates a client with other options. Both clients share one limiter, unless these options change that.
+   * Creates a client with other options. Both clients share one limiter, and so its limits.
    *
    * @param options - the options that differ; those that are missing or undefined are inherited
    * @returns another client
-   * @throws ConfigurationError naming the option that makes no sense
+   * @throws ConfigurationError naming the option that is invalid; `rateLimit` and `limiter` belong to `new TrackingClient`
    * @example
    * const patient = client.withOptions({ timeoutMs: 120_000 });
    */
-  withOptions(options: TrackingClientOptions): TrackingClient {
+  withOptions(options: Omit<TrackingClientOptions, 'rateLimit' | 'limiter'>): TrackingClient {
     checkIsObject('options', options);
-    const changes = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const { rateLimit = {}, ...inherited } = this.#options;
-    const isUnlimited =
-      (options.rateLimit ?? (options.limiter === undefined ? rateLimit : undefined)) === false;
+    const changes = Object.entries(options).filter(([, value]) => value !== undefined);
+    const refused = changes.find(([name]) => name === 'rateLimit' || name === 'limiter')?.[0];
+    if (refused !== undefined) {
+      throw new ConfigurationError(
+        `\`withOptions\` takes no \`${refused}\`, because both clients share one limiter; give it to \`new TrackingClient\``,
+      );
+    }
+    const { account, limiter } = this.#context.config;
     return createClient({
-      ...inherited,
+      ...this.#options,
       // A new key may belong to another account, so it does not inherit the account.
-      ...(options.apiKey === undefined && { account: this.#context.config.account }),
-      limiter: isUnlimited ? undefined : this.#context.config.limiter,
-      // The shared limiter is set up already, so only the limits are inherited.
-      rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
-      ...changes,
+      ...(options.apiKey === undefined && { account }),
+      limiter,
+      rateLimit: limiter === undefined ? false : undefined,
+      ...Object.fromEntries(changes),
     });
   }
 }

@@ -38,12 +38,11 @@ export {
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot } from './limiter/limiter.ts';
-export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
+export { TokenBucketLimiter } from './limiter/token-bucket.ts';
 export type { Hooks } from './observability/hooks.ts';
 export type { Logger, LogLevel } from './observability/logger.ts';
 export type {
   BulkRequestOptions,
-  RateLimitOptions,
   RequestOptions,
   RetryOptions,
   TrackerRequestOptions,

@@ -1,5 +1,4 @@
-import type { EndpointName } from './endpoints.ts';
-import type { Limiter, Priority } from './limiter/limiter.ts';
+import type { Limiter, LimiterOptions, Priority } from './limiter/limiter.ts';
 import type { Hooks } from './observability/hooks.ts';
 import type { Logger, LogLevel } from './observability/logger.ts';
 import type { SearchBy } from './schemas/tracker.ts';
@@ -10,14 +9,11 @@ export interface RetryOptions {
   readonly retries?: number | undefined;
   /** Longest wait that the service may ask for, in milliseconds. Default 60,000; 3,600,000 for `createMany` and polls. */
   readonly maxRetryAfterMs?: number | undefined;
-}
-
-/** Options of a client's built-in limiter; if you pass a `limiter`, only `limits` is used. */
-export interface RateLimitOptions {
-  /** Requests per second of the endpoints for which your account has other limits. Default: those of the endpoint table. */
-  readonly limits?: Partial<Record<EndpointName, number>> | undefined;
-  /** Maximum number of calls that wait for one endpoint; a further call rejects with `QueueFullError`. Default: no bound. */
-  readonly maxQueue?: number | undefined;
+  /**
+   * Longest wait between two attempts, in milliseconds, unless the service asks for a longer one. The waits grow from half a
+   * second. Each call stops growing them at a random value from half of this to all of it. Default 8,000.
+   */
+  readonly maxBackoffMs?: number | undefined;
 }
 
 /** Options of `new TrackingClient`. */
@@ -38,9 +34,15 @@ export interface TrackingClientOptions {
   readonly totalTimeoutMs?: number | undefined;
   /** Retries, or `false` for none at all. Default: those of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
-  /** Options of the built-in limiter, or `false` to send at once and risk 429s. Default: on. */
-  readonly rateLimit?: false | RateLimitOptions | undefined;
-  /** A `TokenBucketLimiter` that clients share, or a `RedisLimiter` that processes share. Default: one of its own. */
+  /**
+   * Options of the limiter that the client makes for itself, or `false` to send at once and risk 429s. Default: `{}`; `false`
+   * in a Cloudflare Worker.
+   */
+  readonly rateLimit?: false | LimiterOptions | undefined;
+  /**
+   * A `TokenBucketLimiter` that clients of one account share, or a `RedisLimiter` that processes share, instead of `rateLimit`.
+   * Limits belong to the limiter: for accounts with different limits make one each. Default: the client makes one for itself.
+   */
   readonly limiter?: Limiter | undefined;
   /**
    * Name of the account, so that clients with different keys of one account share its limits (docs/service.md 1.8). Default: a

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
-import { ConfigurationError } from '../src/errors.ts';
+import type { TrackingClient } from '../src/client.ts';
+import { ConfigurationError, isTrackingError } from '../src/errors.ts';
 import { EVERY_CALL, TRACKER } from './support/calls.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient } from './support/make-client.ts';
 import { settled } from './support/settled.ts';
@@ -95,6 +96,37 @@ describe('a call', () => {
     expect(requests[0]?.headers.get('x-b')).toBe('client');
     expect(requests[1]?.headers.get('x-a')).toBe('client');
   });
+});
+
+describe('null of a caller without types', () => {
+  const none = null as never;
+  const nothing: [method: string, call: (client: TrackingClient) => PromiseLike<unknown>][] = [
+    ...EVERY_CALL.map(([name, { call }]): (typeof nothing)[number] => [
+      `${name} with options`,
+      (client) => call(client, none),
+    ]),
+    ['trackers.list', ({ trackers }) => trackers.list(none)],
+    ['trackers.listAll', ({ trackers }) => trackers.listAll(none).next()],
+    ['trackers.create', ({ trackers }) => trackers.create(none)],
+    ['trackers.createBulk', ({ trackers }) => trackers.createBulk(none)],
+    ['trackers.track', ({ trackers }) => trackers.track(none)],
+    ['trackers.get', ({ trackers }) => trackers.get(none, none)],
+    ['trackers.update', ({ trackers }) => trackers.update('id', none)],
+    ['trackers.results', ({ trackers }) => trackers.results('id', none)],
+    ['trackers.waitUntilStopped', ({ trackers }) => trackers.waitUntilStopped(none)],
+    ['tracking.search', ({ tracking }) => tracking.search(none)],
+    ['request', (client) => client.request(none)],
+  ];
+
+  test.each(nothing.filter(([name]) => name !== 'trackers.list with options'))(
+    '%s → a typed rejection, nothing is sent',
+    async (_method, call) => {
+      const { client, requests } = makeClient();
+      // A synchronous throw would end the test.
+      expect(isTrackingError(await catchRejection(call(client)))).toBe(true);
+      expect(requests).toEqual([]);
+    },
+  );
 });
 
 describe('rateLimits', () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { TrackingClient } from '../src/client.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
-import type { TrackingClientOptions } from '../src/options.ts';
 import { API_KEY, BASE_URL, makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };
@@ -38,39 +37,37 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
-  test('rateLimit: false → no limiter, also for clients made from it', async () => {
-    const { client, requests } = makeClient(COURIERS, { rateLimit: {} });
-    const free = client.withOptions({ rateLimit: false }).withOptions({ timeoutMs: 5_000 });
-    await Promise.all([free.couriers.list(), free.couriers.list(), free.couriers.list()]);
+  test('a client without a limiter → the new client has none, either', async () => {
+    const { client, requests } = makeClient(COURIERS, { rateLimit: false });
+    const changed = client.withOptions({ timeoutMs: 5_000 });
+    await Promise.all([changed.couriers.list(), changed.couriers.list(), changed.couriers.list()]);
     expect(requests).toHaveLength(3);
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
   });
 
   test('an option that is undefined → inherited, the limiter too', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: undefined });
+    // @ts-expect-error: a program without types may pass an option that is undefined.
     const changed = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });
     await changed.couriers.list();
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
-  test('a client with rateLimit.limits and rateLimit.maxQueue → the new client inherits the limits', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 5 }, maxQueue: 7 } });
+  test('a client with limits → the new client shares them', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 5 } } });
     expect(client.withOptions({ timeoutMs: 5 }).rateLimits()['couriers.list'].limit).toBe(5);
   });
 
-  test('rateLimit.maxQueue, which belongs to the shared limiter → ConfigurationError', () => {
+  test.each([
+    ['rateLimit', { rateLimit: { limits: { 'couriers.list': 5 } } }],
+    ['rateLimit', { rateLimit: false }],
+    ['limiter', { limiter: new TokenBucketLimiter() }],
+  ])('%s → ConfigurationError that says where it goes, and the limits stay', (name, options) => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
-    expect(() => client.withOptions({ rateLimit: { maxQueue: 1 } })).toThrow(
-      'Expected `rateLimit.maxQueue` to be set on the `limiter` itself, got 1',
+    expect(() => client.withOptions(options)).toThrow(
+      new ConfigurationError(
+        `\`withOptions\` takes no \`${name}\`, because both clients share one limiter; give it to \`new TrackingClient\``,
+      ),
     );
+    expect(client.rateLimits()['couriers.list'].limit).toBe(1);
   });
-
-  test.each<TrackingClientOptions>([{ rateLimit: { maxQueue: 1 } }, { limiter: new TokenBucketLimiter() }])(
-    '%o for a client without a limiter → a new client with a limiter',
-    async (options) => {
-      const limited = makeClient(COURIERS, { rateLimit: false }).client.withOptions(options);
-      await limited.couriers.list();
-      expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
-    },
-  );
 });

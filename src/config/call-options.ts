@@ -18,18 +18,20 @@ import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../option
 export interface RetryPolicy {
   readonly retries: number;
   readonly maxRetryAfterMs: number;
+  readonly maxBackoffMs: number;
 }
 
 export type PartialRetryPolicy = z.output<typeof retryObject>;
 
-const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000 };
+const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 };
 
 /** Bulk runs and polls accept a `Retry-After` of up to an hour by default, because no user waits for them. */
-export const PATIENT_RETRY: RetryPolicy = { retries: 20, maxRetryAfterMs: 3_600_000 };
+export const PATIENT_RETRY: RetryPolicy = { ...DEFAULT_RETRY, retries: 20, maxRetryAfterMs: 3_600_000 };
 
 const retryObject = z.strictObject({
   retries: countOption(0).optional(),
   maxRetryAfterMs: delayOption.optional(),
+  maxBackoffMs: timeoutOption.optional(),
 } satisfies OptionShape<RetryOptions>);
 
 export const retryOption = z
@@ -44,6 +46,7 @@ export function completeRetry(
   return {
     retries: call?.retries ?? client.retries ?? defaults.retries,
     maxRetryAfterMs: call?.maxRetryAfterMs ?? client.maxRetryAfterMs ?? defaults.maxRetryAfterMs,
+    maxBackoffMs: call?.maxBackoffMs ?? client.maxBackoffMs ?? defaults.maxBackoffMs,
   };
 }
 

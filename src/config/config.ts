@@ -14,13 +14,13 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { maskCause } from '../common/secrets.ts';
-import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoints.ts';
+import type { TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
-import type { Limiter } from '../limiter/limiter.ts';
+import { LIMITER_SHAPE, type Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { type Hooks, resolveHooks } from '../observability/hooks.ts';
 import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
-import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
+import type { TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { VERSION } from '../version.ts';
 import { type PartialRetryPolicy, retryOption } from './call-options.ts';
@@ -35,7 +35,6 @@ export interface Config {
   readonly retry: PartialRetryPolicy;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
-  readonly limits: Partial<Record<EndpointName, number | undefined>>;
   readonly fetch: typeof globalThis.fetch | undefined;
   /** The default headers and those of the option `headers`; the key is never among them. */
   readonly headers: Readonly<Record<string, string>>;
@@ -50,14 +49,7 @@ const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-const limitsObject = z.strictObject(
-  Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(1).optional()])),
-);
-
-const rateLimitObject = z.strictObject({
-  limits: limitsObject.optional(),
-  maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
-} satisfies OptionShape<RateLimitOptions>);
+const rateLimitObject = z.strictObject(LIMITER_SHAPE);
 
 const clientOptions = z.strictObject({
   baseUrl: z.unknown().optional(),
@@ -104,7 +96,6 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     totalTimeoutMs: checked.totalTimeoutMs,
     retry: checked.retry ?? {},
     limiter,
-    limits: rateLimit ? (rateLimit.limits ?? {}) : {},
     fetch: checked.fetch,
     headers: { accept: 'application/json', 'user-agent': userAgent, ...checked.headers },
     logger,
@@ -124,12 +115,11 @@ function resolveLimiter(
 ): Limiter | undefined {
   // In a Cloudflare Worker a queued call might wait forever, because a timer ends with the request that set it.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
-  if (limiter === undefined)
-    return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
-  if (isOff) refuseOption('rateLimit', 'on when a `limiter` is given', rateLimit);
-  if (rateLimit?.maxQueue !== undefined)
-    refuseOption('rateLimit.maxQueue', 'set on the `limiter` itself', rateLimit.maxQueue);
-  return limiter;
+  if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(rateLimit || {});
+  if (rateLimit === undefined) return limiter;
+  const advice =
+    rateLimit === false ? 'leave one of them out' : 'give `limits` and `maxQueue` to the limiter';
+  throw new ConfigurationError(`\`rateLimit\` and \`limiter\` exclude each other: ${advice}`);
 }
 
 /** Refuses to run in a browser (docs/service.md 1.7), but not in a test environment such as jsdom, which runs in Node. */

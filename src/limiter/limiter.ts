@@ -1,4 +1,7 @@
+import * as z from 'zod';
 import { onAbort } from '../common/clock.ts';
+import { countOption, type OptionShape } from '../common/option-checks.ts';
+import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../endpoints.ts';
 import { QueueFullError, TrackingError } from '../errors.ts';
 
 /** The priority of a waiting call: `interactive` goes before `background`. */
@@ -16,10 +19,6 @@ export interface BucketId {
 
 export interface AcquireOptions {
   readonly bucket: BucketId;
-  /** Requests allowed per second, until the service announces another number; the first call of a bucket sets it. */
-  readonly limit: number;
-  /** Announced limits never raise the limit above this; the first call of a bucket sets it. Default: no bound. */
-  readonly maxLimit?: number | undefined;
   readonly priority: Priority;
   readonly signal?: AbortSignal | undefined;
   /** Longest pause that the call waits for, in milliseconds. Default: no bound. */
@@ -66,7 +65,39 @@ export interface Limiter {
    */
   acquire(options: AcquireOptions): Promise<Permit>;
   /** @internal */
-  snapshot(bucket: BucketId): BucketSnapshot | undefined;
+  snapshot(bucket: BucketId): BucketSnapshot;
+}
+
+/** Options of every limiter. */
+export interface LimiterOptions {
+  /** Requests per second of the endpoints for which your account has other limits. Default: those of the endpoint table. */
+  readonly limits?: Partial<Record<EndpointName, number>> | undefined;
+  /** Maximum number of waiting calls of one endpoint in this process; more reject with `QueueFullError`. Default: no bound. */
+  readonly maxQueue?: number | undefined;
+}
+
+export const LIMITER_SHAPE = {
+  limits: z
+    .strictObject(Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(1).optional()])))
+    .optional(),
+  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
+} satisfies OptionShape<LimiterOptions>;
+
+/** Requests per second for paths outside the endpoint table; most endpoints allow as many (docs/service.md 6.1). */
+const OTHER_LIMIT_PER_SECOND = 10;
+
+/** The limit of a bucket before the service announces one, and the highest limit that it may announce. */
+export interface ConfiguredLimit {
+  readonly limit: number;
+  readonly maxLimit: number;
+}
+
+/** A limit that the caller set is never raised. */
+export function findLimit(limits: LimiterOptions['limits'], { endpoint }: BucketId): ConfiguredLimit {
+  const name = ENDPOINT_NAMES.find((known) => known === endpoint);
+  if (name === undefined) return { limit: OTHER_LIMIT_PER_SECOND, maxLimit: Number.POSITIVE_INFINITY };
+  const own = limits?.[name];
+  return { limit: own ?? endpoints[name].limitPerSecond, maxLimit: own ?? Number.POSITIVE_INFINITY };
 }
 
 /** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
@@ -116,9 +147,8 @@ export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback):
 export function computeLimit(
   { announcedLimit, resetMs }: RateLimitFeedback,
   current: number,
-  configured: { readonly limit: number; readonly maxLimit: number },
+  { limit: base, maxLimit }: ConfiguredLimit,
 ): number {
-  const base = Math.min(configured.limit, configured.maxLimit);
   // A reset later than one window belongs to an hourly or daily quota, which justifies no raise: undo an earlier raise.
   const isLongWindow = resetMs !== undefined && resetMs > WINDOW_MS;
   const unraised = isLongWindow ? Math.min(current, base) : current;
@@ -126,12 +156,12 @@ export function computeLimit(
     return unraised;
   if (announcedLimit <= base) return announcedLimit;
   if (resetMs === undefined || isLongWindow) return Math.max(unraised, base);
-  return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, configured.maxLimit);
+  return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, maxLimit);
 }
 
 const MAX_INTERACTIVE_BEFORE_BACKGROUND = 19;
 
-/** From this number of buckets on, idle ones are forgotten, so that keys which change daily leak no memory. */
+/** From this number of buckets on, a new one makes idle ones forgotten, so that keys which change daily leak no memory. */
 const CLEAN_FROM_BUCKETS = 256;
 
 interface Bucket {
@@ -141,33 +171,33 @@ interface Bucket {
 
 /** The buckets of one limiter; the first call of a bucket creates it. */
 export class Buckets<B extends Bucket> {
-  readonly #create: (options: AcquireOptions) => B;
+  readonly #limits: LimiterOptions['limits'];
+  readonly #create: (id: BucketId, configured: ConfiguredLimit) => B;
   readonly #buckets = new Map<string, B>();
-  #cleanFrom = CLEAN_FROM_BUCKETS;
 
-  constructor(create: (options: AcquireOptions) => B) {
+  constructor(limits: LimiterOptions['limits'], create: (id: BucketId, configured: ConfiguredLimit) => B) {
+    this.#limits = limits;
     this.#create = create;
   }
 
-  get(options: AcquireOptions): B {
-    const key = formatBucketKey(options.bucket);
+  get(id: BucketId): B {
+    const key = formatBucketKey(id);
     const known = this.#buckets.get(key);
     if (known) return known;
-    const bucket = this.#create(options);
-    this.#forgetIdle();
+    const bucket = this.#create(id, findLimit(this.#limits, id));
+    if (this.#buckets.size >= CLEAN_FROM_BUCKETS) this.#forgetIdle();
     this.#buckets.set(key, bucket);
     return bucket;
   }
 
-  snapshot(id: BucketId): BucketSnapshot | undefined {
-    return this.#buckets.get(formatBucketKey(id))?.snapshot();
+  snapshot(id: BucketId): BucketSnapshot {
+    const { limit } = findLimit(this.#limits, id);
+    const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
+    return this.#buckets.get(formatBucketKey(id))?.snapshot() ?? idle;
   }
 
-  /** The threshold doubles with the number of buckets, so that each new bucket costs constant time on average. */
   #forgetIdle(): void {
-    if (this.#buckets.size < this.#cleanFrom) return;
     for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
-    this.#cleanFrom = Math.max(CLEAN_FROM_BUCKETS, 2 * this.#buckets.size);
   }
 }
 

@@ -1,15 +1,18 @@
 import * as z from 'zod';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
-import { checkOptions, countOption, type OptionShape } from '../common/option-checks.ts';
+import { checkOptions } from '../common/option-checks.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
   Buckets,
   CallQueue,
+  type ConfiguredLimit,
   computeLimit,
   computePauseMs,
+  LIMITER_SHAPE,
   type Limiter,
+  type LimiterOptions,
   MAX_RETURN_MS,
   type Permit,
   type Priority,
@@ -20,15 +23,7 @@ import {
   WINDOW_MS,
 } from './limiter.ts';
 
-/** Options of `TokenBucketLimiter`. */
-export interface TokenBucketLimiterOptions {
-  /** Maximum number of calls that wait for one endpoint; a further call rejects with `QueueFullError`. Default: no bound. */
-  readonly maxQueue?: number | undefined;
-}
-
-const limiterOptions = z.strictObject({
-  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
-} satisfies OptionShape<TokenBucketLimiterOptions>);
+const limiterOptions = z.strictObject(LIMITER_SHAPE);
 
 /**
  * Lets requests leave as fast as the service allows (docs/service.md 6.1), never faster. Clients of one account in one process
@@ -50,18 +45,18 @@ export class TokenBucketLimiter implements Limiter {
    * @param options - all optional
    * @throws ConfigurationError if an option makes no sense
    */
-  constructor(options: TokenBucketLimiterOptions = {}) {
-    const { maxQueue } = checkOptions(limiterOptions, options);
-    this.#buckets = new Buckets((first) => new Bucket(first, maxQueue));
+  constructor(options: LimiterOptions = {}) {
+    const { limits, maxQueue } = checkOptions(limiterOptions, options);
+    this.#buckets = new Buckets(limits, (id, configured) => new Bucket(id, configured, maxQueue));
   }
 
   /** @internal */
   acquire(options: AcquireOptions): Promise<Permit> {
-    return this.#buckets.get(options).acquire(options);
+    return this.#buckets.get(options.bucket).acquire(options);
   }
 
   /** @internal */
-  snapshot(bucket: BucketId): BucketSnapshot | undefined {
+  snapshot(bucket: BucketId): BucketSnapshot {
     return this.#buckets.snapshot(bucket);
   }
 }
@@ -157,7 +152,7 @@ interface Token {
 }
 
 class Bucket {
-  readonly #configured: { readonly limit: number; readonly maxLimit: number };
+  readonly #configured: ConfiguredLimit;
   // Each set is in the order in which its tokens come back, so a search can stop at the first token that is still out.
   readonly #granted = new Set<Token>();
   readonly #sent = new Set<Token>();
@@ -170,11 +165,11 @@ class Bucket {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ bucket, limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions, maxQueue: number) {
-    this.#configured = { limit, maxLimit };
-    this.#limit = Math.min(limit, maxLimit);
+  constructor({ endpoint }: BucketId, configured: ConfiguredLimit, maxQueue: number) {
+    this.#configured = configured;
+    this.#limit = configured.limit;
     const onAbort = () => this.#queue.size === 0 && this.#timer.clear();
-    this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort });
+    this.#queue = new CallQueue({ endpoint, maxQueue, onAbort });
   }
 
   acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {

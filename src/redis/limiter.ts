@@ -16,9 +16,12 @@ import {
   type BucketSnapshot,
   Buckets,
   CallQueue,
+  type ConfiguredLimit,
   computeLimit,
   computePauseMs,
+  LIMITER_SHAPE,
   type Limiter,
+  type LimiterOptions,
   MAX_RAISE_FACTOR,
   MAX_RETURN_MS,
   type Permit,
@@ -51,7 +54,7 @@ const LAST_LOOK_MS = 20;
 const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
-export interface RedisLimiterOptions {
+export interface RedisLimiterOptions extends LimiterOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
   readonly redis: RedisClient;
   /** Prefix of every key, without braces; the same in all sharing processes. Default: `tracking-client:limiter:`. */
@@ -65,8 +68,6 @@ export interface RedisLimiterOptions {
   readonly commandTimeoutMs?: number | undefined;
   /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** Maximum number of waiting calls of one endpoint in this process; more reject with `QueueFullError`. Default: no bound. */
-  readonly maxQueue?: number | undefined;
   /** Logs one line when Redis becomes unavailable, and one when it is back. Default: `console`. */
   readonly logger?: Logger | undefined;
 }
@@ -81,7 +82,7 @@ const limiterOptions = z.strictObject({
   processes: countOption(1).default(1),
   commandTimeoutMs: timeoutOption.default(500),
   onUnavailable: choiceOption(['local', 'reject']).default('local'),
-  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
+  ...LIMITER_SHAPE,
   logger: z.custom<Logger>().optional(),
 } satisfies OptionShape<RedisLimiterOptions>);
 
@@ -107,16 +108,16 @@ export class RedisLimiter implements Limiter {
    */
   constructor(options: RedisLimiterOptions) {
     const shared = resolveSharedOptions(options);
-    this.#buckets = new Buckets((first) => new SharedBucket(first, shared));
+    this.#buckets = new Buckets(shared.limits, (id, configured) => new SharedBucket(id, configured, shared));
   }
 
   /** @internal */
   acquire(options: AcquireOptions): Promise<Permit> {
-    return this.#buckets.get(options).acquire(options);
+    return this.#buckets.get(options.bucket).acquire(options);
   }
 
   /** @internal */
-  snapshot(bucket: BucketId): BucketSnapshot | undefined {
+  snapshot(bucket: BucketId): BucketSnapshot {
     return this.#buckets.snapshot(bucket);
   }
 }
@@ -169,7 +170,7 @@ interface Token {
 /** Holds the tokens of this process. It sends one command at a time, which reports them and requests one for each waiting call. */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
-  readonly #configured: { readonly limit: number; readonly maxLimit: number };
+  readonly #configured: ConfiguredLimit;
   readonly #keys: readonly string[];
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#update());
@@ -193,11 +194,10 @@ class SharedBucket {
   /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
   #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
-  constructor(first: AcquireOptions, options: SharedBucketOptions) {
-    const { bucket, limit, maxLimit = NEVER } = first;
+  constructor(bucket: BucketId, configured: ConfiguredLimit, options: SharedBucketOptions) {
     this.#options = options;
-    this.#configured = { limit, maxLimit };
-    this.#limit = Math.min(limit, maxLimit);
+    this.#configured = configured;
+    this.#limit = configured.limit;
     this.#keys = formatKeys(options.keyPrefix, bucket);
     const { maxQueue } = options;
     this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort: () => this.#updateSoon() });

@@ -17,7 +17,7 @@ describe('options of one call', () => {
       signal: undefined,
       timeoutMs: undefined,
       totalTimeoutMs: 5_000,
-      retry: { retries: 1, maxRetryAfterMs: 60_000 },
+      retry: { retries: 1, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 },
       headers: undefined,
       priority: 'interactive',
       retryAmbiguous: false,
@@ -28,6 +28,7 @@ describe('options of one call', () => {
     [{ timeoutMs: 0 }, '`timeoutMs`'],
     [{ totalTimeoutMs: 0 }, '`totalTimeoutMs`'],
     [{ retry: { retries: -1 } }, '`retry.retries`'],
+    [{ retry: { maxBackoffMs: 0 } }, '`retry.maxBackoffMs`'],
     [{ headers: { authorization: 'x' } }, '`headers`'],
     [{ priority: 'urgent' }, '`priority`'],
     [{ signal: {} }, '`signal`'],
@@ -42,10 +43,19 @@ describe('options of one call', () => {
   });
 
   test.each([
-    [undefined, {}, { retries: 4, maxRetryAfterMs: 60_000 }],
-    [{ retries: 1 }, { retry: { maxRetryAfterMs: 7 } }, { retries: 1, maxRetryAfterMs: 7 }],
-    [{ retries: 2 }, { retry: false }, { retries: 2, maxRetryAfterMs: 60_000 }],
-    [false, { retry: { retries: 3 } }, { retries: 0, maxRetryAfterMs: 60_000 }],
+    [undefined, {}, { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 }],
+    [
+      { retries: 1 },
+      { retry: { maxRetryAfterMs: 7 } },
+      { retries: 1, maxRetryAfterMs: 7, maxBackoffMs: 8_000 },
+    ],
+    [
+      { maxBackoffMs: 100 },
+      { retry: { maxBackoffMs: 900 } },
+      { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 100 },
+    ],
+    [{ retries: 2 }, { retry: false }, { retries: 2, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 }],
+    [false, { retry: { retries: 3 } }, { retries: 0, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 }],
   ] as const)('retry %j of a call, client %j → %j', (retry, client, resolved) => {
     expect(callOptions({ retry }, client).retry).toEqual(resolved);
   });

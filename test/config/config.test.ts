@@ -24,7 +24,6 @@ describe('defaults', () => {
       totalTimeoutMs: undefined,
       retry: {},
       maxResponseBytes: 67_108_864,
-      limits: {},
       hooks: {},
       invalidResponse: 'keep',
       fetch: undefined,
@@ -88,9 +87,9 @@ describe('invalid options → ConfigurationError that names them', () => {
     [{ rateLimit: { limit: 5 } }, '`rateLimit`'],
     [{ rateLimit: { limits: { 'trackers.creat': 5 } } }, '`rateLimit.limits`'],
     [{ rateLimit: { limits: { 'trackers.create': 0 } } }, '`rateLimit.limits["trackers.create"]`'],
-    [{ rateLimit: { maxQueue: -1 } }, '`maxQueue`'],
+    [{ rateLimit: { maxQueue: -1 } }, '`rateLimit.maxQueue`'],
     [{ account: '' }, '`account`'],
-    [{ limiter: new TokenBucketLimiter(), rateLimit: false }, '`rateLimit`'],
+    [{ limiter: new TokenBucketLimiter(), rateLimit: false }, '`rateLimit` and `limiter` exclude each other'],
     [{ fetch: 'fetch' }, '`fetch`'],
     [{ headers: { Authorization: 'x' } }, '`headers`'],
     [{ headers: { 'x-a': 'a\nb' } }, '`headers.x-a`'],
@@ -102,7 +101,7 @@ describe('invalid options → ConfigurationError that names them', () => {
     [{ maxResponseBytes: 0 }, '`maxResponseBytes` to be a whole number'],
     [
       { limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } },
-      '`rateLimit.maxQueue` to be set on the `limiter`',
+      '`rateLimit` and `limiter` exclude each other: give `limits` and `maxQueue` to the limiter',
     ],
     [{ limiter: null }, '`limiter` to be a TokenBucketLimiter or a RedisLimiter'],
     [{ baseURL: 'x' }, '`options`'],
@@ -133,10 +132,12 @@ describe('limiter', () => {
     expect(resolve({ rateLimit: false }).limiter).toBeUndefined();
   });
 
-  test('a limiter and limits → both are used', () => {
-    const limiter = new TokenBucketLimiter();
-    const config = resolve({ limiter, rateLimit: { limits: { 'couriers.list': 5 } } });
-    expect(config).toMatchObject({ limiter, limits: { 'couriers.list': 5 } });
+  test('two clients that share a limiter → both have its limits', () => {
+    const limiter = new TokenBucketLimiter({ limits: { 'couriers.list': 5 } });
+    const [first, second] = ['a', 'b'].map((apiKey) => resolve({ limiter, apiKey }));
+    expect([first?.limiter, second?.limiter]).toEqual([limiter, limiter]);
+    const bucket = { baseUrl: '', account: 'a', endpoint: 'couriers.list' };
+    expect(limiter.snapshot(bucket).limit).toBe(5);
   });
 });
 

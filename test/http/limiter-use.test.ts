@@ -93,7 +93,7 @@ describe('the permit of an attempt', () => {
 });
 
 describe('arguments of acquire', () => {
-  test('a call → its bucket, limit, priority and longest pause', async () => {
+  test('a call → its bucket, priority and longest pause', async () => {
     const { client, limiter } = setUp(OK);
     await client.couriers.list({ priority: 'background' });
     expect(limiter.acquired).toMatchObject([
@@ -103,7 +103,6 @@ describe('arguments of acquire', () => {
           account: expect.stringMatching(/^[0-9a-f]{64}$/),
           endpoint: 'couriers.list',
         },
-        limit: 1,
         priority: 'background',
         maxPauseMs: 60_000,
       },
@@ -122,21 +121,15 @@ describe('arguments of acquire', () => {
     }
   });
 
-  const ownLimits = { 'couriers.list': 25, 'trackers.createBulk': 7 };
   test.each([
-    ['GET', '/couriers', {}, 'couriers.list', 1, undefined],
-    ['GET', '/couriers', ownLimits, 'couriers.list', 25, 25],
-    ['POST', '/trackers/bulk', {}, 'trackers.createBulk', 3, undefined],
-    ['POST', '/trackers/bulk', ownLimits, 'trackers.createBulk', 7, 7],
-    ['POST', '/reports', ownLimits, 'request', 10, undefined],
-  ] as const)(
-    '%s %s with limits %j → the limits of %s',
-    async (method, path, limits, endpoint, limit, maxLimit) => {
-      const { client, limiter } = setUp(OK, { rateLimit: { limits } });
-      await client.request({ method, path });
-      expect(limiter.acquired).toMatchObject([{ bucket: { endpoint }, limit, maxLimit }]);
-    },
-  );
+    ['GET', '/couriers', 'couriers.list'],
+    ['POST', '/trackers/bulk', 'trackers.createBulk'],
+    ['POST', '/reports', 'request'],
+  ] as const)('request of %s %s → the bucket of %s', async (method, path, endpoint) => {
+    const { client, limiter } = setUp(OK);
+    await client.request({ method, path });
+    expect(limiter.acquired).toMatchObject([{ bucket: { endpoint } }]);
+  });
 });
 
 describe('account of the bucket', () => {

@@ -21,8 +21,8 @@ describe('abort', () => {
   ])(
     'an abort of the %s of three calls in the queue → rejects with its reason, the other two are granted in order',
     async (_which, index) => {
-      const { acquire, respond } = makeLimiter();
-      await respond(1, {}, { limit: 1 });
+      const { acquire, respond } = makeLimiter({ limit: 1 });
+      await respond(1, {});
       const controller = new AbortController();
       const calls = [0, 1, 2].map((place) => acquire(place === index ? { signal: controller.signal } : {}));
       controller.abort(reason);
@@ -59,7 +59,7 @@ describe('listeners', () => {
     const { acquire, respond, clock } = makeLimiter();
     const other = { ...bucket, endpoint: 'couriers.list' };
     await respond(3);
-    await respond(3, {}, { bucket: other });
+    await respond(1, {}, { bucket: other });
     const controller = new AbortController();
     const calls = Array.from({ length: 10_000 }, (_, index) =>
       acquire({ signal: controller.signal, ...(index % 2 === 0 ? {} : { bucket: other }) }),
@@ -72,9 +72,9 @@ describe('listeners', () => {
   });
 
   test('a call granted at once, or rejected by a full queue → no listener is left', async () => {
-    const { acquire } = makeLimiter({ maxQueue: 0 });
+    const { acquire } = makeLimiter({ limit: 1, maxQueue: 0 });
     const controller = new AbortController();
-    const calls = [1, 2].map(() => acquire({ limit: 1, signal: controller.signal }));
+    const calls = [1, 2].map(() => acquire({ signal: controller.signal }));
     await settled();
     expect(calls.map((call) => call.state)).toEqual(['granted', 'rejected']);
     expect(countListeners(controller)).toBe(0);

@@ -14,8 +14,8 @@ describe('an announced limit', () => {
   });
 
   test('an announced limit below the tokens in use → the next call waits until enough tokens are free', async () => {
-    const { acquire, clock, sent } = makeLimiter();
-    const permits = await sent(4, { limit: 4 });
+    const { acquire, clock, sent } = makeLimiter({ limits: { 'trackers.createBulk': 4 } });
+    const permits = await sent(4);
     permits[0]?.report({ status: 200, announcedLimit: 2 });
     await clock.advance(100);
     permits[1]?.report({ status: 200 });
@@ -55,11 +55,12 @@ describe('an announced limit', () => {
   });
 
   test.each([
-    [5, 5],
-    [Number.POSITIVE_INFINITY, 10],
-  ])('an announced limit of 10 with a maxLimit of %d → a limit of %d', async (maxLimit, limit) => {
-    const { respond, limiter } = makeLimiter();
-    await respond(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit });
-    expect(limiter.snapshot(bucket)?.limit).toBe(limit);
+    ['no limit of the caller → 10', {}, 10, 10],
+    ['a limit of the caller → that limit, because it is never raised', { 'trackers.createBulk': 5 }, 10, 5],
+    ['a lower one than the limit of the caller → the announced limit', { 'trackers.createBulk': 5 }, 2, 2],
+  ])('an announced limit and %s', async (_title, limits, announcedLimit, limit) => {
+    const { respond, limiter } = makeLimiter({ limits });
+    await respond(1, { announcedLimit, resetMs: 1_000 });
+    expect(limiter.snapshot(bucket).limit).toBe(limit);
   });
 });

@@ -2,9 +2,9 @@
 // never fire.
 import { afterEach, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket, observe } from './make-limiter.ts';
+import { observe, toAcquire } from './make-limiter.ts';
 
-const CALL = { bucket, limit: 1, priority: 'interactive' } as const;
+const CALL = toAcquire(1);
 /** From a response to the return of its token. */
 const RETURN_MS = 1_010;
 

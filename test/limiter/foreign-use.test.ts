@@ -3,18 +3,17 @@ import { makeCounter } from '../../bench/limiter/counting.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
 import { settleInVirtualTime, useVirtualTime } from '../support/virtual-time.ts';
-import { bucket, type Call, countGranted, makeLimiter } from './make-limiter.ts';
+import { type Call, countGranted, makeLimiter, toAcquire } from './make-limiter.ts';
 
 /** A new limiter with a limit of 10. */
 function makeShared() {
-  const { acquire, respond, sent, ...others } = makeLimiter();
-  const ask = (count: number) => Array.from({ length: count }, () => acquire({ limit: 10 }));
+  const { acquire, respond, sent, ...others } = makeLimiter({ limit: 10 });
+  const ask = (count: number) => Array.from({ length: count }, () => acquire());
   return {
     ...others,
     ask,
-    respond: (count: number, feedback: Parameters<typeof respond>[1]) =>
-      respond(count, feedback, { limit: 10 }),
-    sent: (count: number) => sent(count, { limit: 10 }),
+    respond: (count: number, feedback: Parameters<typeof respond>[1]) => respond(count, feedback),
+    sent: (count: number) => sent(count),
   };
 }
 
@@ -200,7 +199,8 @@ describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
 /** Lets limiters that know nothing of each other share an account until all their calls are accepted. */
 async function drive(processes: number, mode: 'fixed' | 'sliding') {
   const clock = useVirtualTime();
-  const [limit, calls] = [10, 200 / processes];
+  const limit = 10;
+  const calls = 200 / processes;
   const counter = makeCounter(mode, limit);
   const startedAt = clock.now();
   const done = Array.from({ length: processes }, () => 0);
@@ -212,7 +212,7 @@ async function drive(processes: number, mode: 'fixed' | 'sliding') {
     return (80 * seed) / 2 ** 32;
   };
   const call = async (limiter: TokenBucketLimiter, process: number): Promise<void> => {
-    const permit = await limiter.acquire({ bucket, limit, priority: 'interactive' });
+    const permit = await limiter.acquire(toAcquire(limit));
     permit.send();
     await new Promise<void>((resolve) => {
       setTimeout(resolve, uplinkMs());

@@ -1,6 +1,12 @@
 import { expect } from 'vitest';
-import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
-import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
+import type {
+  AcquireOptions,
+  BucketId,
+  LimiterOptions,
+  Permit,
+  RateLimitFeedback,
+} from '../../src/limiter/limiter.ts';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
 import { clock, useVirtualTime } from '../support/virtual-time.ts';
 
@@ -13,11 +19,23 @@ export interface Call {
   error: unknown;
 }
 
-export const bucket = {
-  baseUrl: 'https://api.example.test/v1',
-  account: 'account-1',
-  endpoint: 'trackers.get',
-} as const;
+/** An endpoint of the table for each limit. */
+const ENDPOINTS = { 1: 'couriers.list', 3: 'trackers.createBulk', 10: 'trackers.get' } as const;
+type Limit = keyof typeof ENDPOINTS;
+
+/** The bucket of an endpoint with this limit. */
+export function bucketOf(limit: Limit): BucketId {
+  return { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: ENDPOINTS[limit] };
+}
+
+export const bucket = bucketOf(3);
+
+type Overrides = Partial<AcquireOptions>;
+
+/** The options of an interactive call of an endpoint with this limit. */
+export function toAcquire(limit: Limit, overrides: Overrides = {}): AcquireOptions {
+  return { bucket: bucketOf(limit), priority: 'interactive', ...overrides };
+}
 
 /** Follows a call of `acquire` until it is granted or rejected. */
 export function observe(acquiring: Promise<Permit>): Call {
@@ -29,17 +47,17 @@ export function observe(acquiring: Promise<Permit>): Call {
   return call;
 }
 
-/** A limiter in virtual time, and short ways to use it. The limit is 3 unless a call says otherwise. */
-export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
+/** A limiter in virtual time, and short ways to use it. Calls are of an endpoint with the limit 3, or `limit`. */
+export function makeLimiter({ limit = 3, ...options }: LimiterOptions & { readonly limit?: Limit } = {}) {
   useVirtualTime();
   const limiter = new TokenBucketLimiter(options);
 
-  function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    return observe(limiter.acquire({ bucket, limit: 3, priority: 'interactive', ...overrides }));
+  function acquire(overrides?: Overrides): Call {
+    return observe(limiter.acquire(toAcquire(limit, overrides)));
   }
 
   /** Calls that were granted and sent at once. */
-  async function sent(count: number, overrides: Partial<AcquireOptions> = {}): Promise<Permit[]> {
+  async function sent(count: number, overrides: Overrides = {}): Promise<Permit[]> {
     const calls = Array.from({ length: count }, () => acquire(overrides));
     await settled();
     return calls.map(({ permit }) => {
@@ -53,13 +71,13 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
   async function respond(
     count: number,
     feedback: Partial<RateLimitFeedback> = {},
-    overrides: Partial<AcquireOptions> = {},
+    overrides: Overrides = {},
   ): Promise<void> {
     for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...feedback });
   }
 
   /** Returns the state of a new call: granted at once, waiting, or rejected. */
-  async function tryAcquire(overrides: Partial<AcquireOptions> = {}): Promise<Call['state']> {
+  async function tryAcquire(overrides: Overrides = {}): Promise<Call['state']> {
     const call = acquire(overrides);
     await settled();
     return call.state;

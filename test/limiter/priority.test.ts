@@ -6,8 +6,8 @@ const background = { priority: 'background' } as const;
 
 describe('priorities', () => {
   test('an interactive call after two background calls → granted first', async () => {
-    const { acquire, respond, clock } = makeLimiter();
-    await respond(1, {}, { limit: 1 });
+    const { acquire, respond, clock } = makeLimiter({ limit: 1 });
+    await respond(1, {});
     const later = [acquire(background), acquire(background)];
     const urgent = acquire();
     await clock.advance(1_010);
@@ -16,8 +16,8 @@ describe('priorities', () => {
   });
 
   test('an endless queue of interactive calls → a waiting background call gets the twentieth token', async () => {
-    const { acquire } = makeLimiter();
-    const first = acquire({ limit: 1 });
+    const { acquire } = makeLimiter({ limit: 1 });
+    const first = acquire();
     await settled();
     const urgent = Array.from({ length: 60 }, () => acquire());
     const patient = [acquire(background), acquire(background), acquire(background)];
@@ -27,8 +27,8 @@ describe('priorities', () => {
   });
 
   test('interactive grants while no background call waits → do not bring its turn nearer', async () => {
-    const { acquire } = makeLimiter();
-    const first = acquire({ limit: 1 });
+    const { acquire } = makeLimiter({ limit: 1 });
+    const first = acquire();
     await settled();
     const earlier = Array.from({ length: 30 }, () => acquire());
     const order = await grantOneByOne(first, earlier, 30);
@@ -44,10 +44,8 @@ describe('the token that is reserved for interactive calls', () => {
     [10, 9],
     [9, 9],
   ])('limit %d → background calls get %d tokens', async (limit, granted) => {
-    const { acquire, respond, clock } = makeLimiter();
-    await respond(1, {}, { limit });
-    await clock.advance(1_010);
-    const calls = Array.from({ length: 20 }, () => acquire({ limit, ...background }));
+    const { acquire } = makeLimiter({ limits: { 'trackers.createBulk': limit } });
+    const calls = Array.from({ length: 20 }, () => acquire(background));
     await settled();
     expect(countGranted(calls)).toBe(granted);
   });

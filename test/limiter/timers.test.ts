@@ -16,7 +16,7 @@ describe('timers', () => {
 
   test('a thousand calls join the queue → one timer, and none after the last grant', async () => {
     const { acquire, respond, clock } = makeLimiter();
-    await respond(3, {}, { limit: 3 });
+    await respond(3, {});
     await watchTimers(async (started) => {
       for (let call = 0; call < 1_000; call += 1) acquire();
       expect(started).toHaveLength(1);
@@ -52,8 +52,8 @@ describe('maxQueue', () => {
   });
 
   test('a full queue of background calls, and an interactive call → granted with the reserved token', async () => {
-    const { acquire, tryAcquire } = makeLimiter({ maxQueue: 1 });
-    for (let call = 0; call < 10; call += 1) acquire({ limit: 10, priority: 'background' });
+    const { acquire, tryAcquire } = makeLimiter({ limit: 10, maxQueue: 1 });
+    for (let call = 0; call < 10; call += 1) acquire({ priority: 'background' });
     expect(await tryAcquire()).toBe('granted');
   });
 });

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
 import { useVirtualTime } from '../support/virtual-time.ts';
-import { bucket } from './make-limiter.ts';
+import { toAcquire } from './make-limiter.ts';
 
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;
@@ -39,7 +39,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 } as const);
 
 const scenario = fc.record({
-  limit: fc.constantFrom(1, 3, 10),
+  limit: fc.constantFrom(1, 3, 10) satisfies fc.Arbitrary<1 | 3 | 10>,
   plans: fc.array(plan, { minLength: 1, maxLength: 60, size: 'max' }),
 });
 
@@ -59,7 +59,7 @@ async function play({ limit, plans }: typeof scenario extends fc.Arbitrary<infer
     later(arrivesAt, () => {
       const controller = new AbortController();
       if (call.abortAfterMs !== undefined) later(call.abortAfterMs, () => controller.abort(index));
-      limiter.acquire({ bucket, limit, priority: call.priority, signal: controller.signal }).then(
+      limiter.acquire(toAcquire(limit, { priority: call.priority, signal: controller.signal })).then(
         (permit) => {
           outcomes[index] = 'granted';
           grantedOrder.push(index);

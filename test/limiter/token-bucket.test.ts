@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
+import { bucket, bucketOf, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('granting', () => {
   test('four calls at a limit of 3 → three granted at once, each with the number of free tokens; the fourth waits', async () => {
@@ -20,8 +20,8 @@ describe('when a token becomes free again', () => {
     ['a response', 499, 1_509],
     ['no response', 5_000, 1_510],
   ])('a send, %s within %d ms → free after %d ms', async (_title, responseAfterMs, freeAfterMs) => {
-    const { acquire, sent, clock } = makeLimiter();
-    const [permit] = await sent(1, { limit: 1 });
+    const { acquire, sent, clock } = makeLimiter({ limit: 1 });
+    const [permit] = await sent(1);
     const waiting = acquire();
     const passedMs = Math.min(responseAfterMs, freeAfterMs - 1);
     await clock.advance(passedMs);
@@ -39,8 +39,8 @@ describe('when a token becomes free again', () => {
   });
 
   test('a permit that is cancelled before sending → the next call is granted at once', async () => {
-    const { acquire } = makeLimiter();
-    const first = acquire({ limit: 1 });
+    const { acquire } = makeLimiter({ limit: 1 });
+    const first = acquire();
     const second = acquire();
     await settled();
     expect(second.state).toBe('waiting');
@@ -73,23 +73,23 @@ describe('when a token becomes free again', () => {
   });
 
   test('a permit that is never used → its token becomes free after a minute', async () => {
-    const { acquire } = makeLimiter();
-    acquire({ limit: 1 });
+    const { acquire } = makeLimiter({ limit: 1 });
+    acquire();
     await expectGrantAfter(60_000, acquire());
   });
 
   test('a send after the token became free → the token counts again, and later calls wait', async () => {
-    const { acquire, clock, limiter } = makeLimiter();
-    const slow = acquire({ limit: 1 });
+    const { acquire, clock, limiter } = makeLimiter({ limit: 1 });
+    const slow = acquire();
     await clock.advance(60_000);
-    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
+    expect(limiter.snapshot(bucketOf(1))?.inUse).toBe(0);
     slow.permit?.send();
     await expectGrantAfter(1_510, acquire());
   });
 
   test('a send while another call waits → that call is granted when the token is free, not after a minute', async () => {
-    const { acquire } = makeLimiter();
-    const first = acquire({ limit: 1 });
+    const { acquire } = makeLimiter({ limit: 1 });
+    const first = acquire();
     const second = acquire();
     await settled();
     first.permit?.send();
@@ -99,7 +99,7 @@ describe('when a token becomes free again', () => {
 
 describe('buckets', () => {
   test.each([
-    ['endpoint', { ...bucket, endpoint: 'trackers.createBulk' }],
+    ['endpoint', { ...bucket, endpoint: 'trackers.get' }],
     ['account', { ...bucket, account: 'account-2' }],
     ['base URL', { ...bucket, baseUrl: 'https://other.example.test/v1' }],
   ])('another %s → a bucket of its own', async (_what, other) => {
@@ -111,9 +111,17 @@ describe('buckets', () => {
     expect(elsewhere.state).toBe('granted');
   });
 
-  test('no call yet → no snapshot', () => {
+  test.each([
+    ['the limit of the table', {}, 3],
+    ['the limit of the caller', { 'trackers.createBulk': 7 }, 7],
+  ])('no call yet → %s, nothing in use', (_what, limits, limit) => {
+    const { limiter } = makeLimiter({ limits });
+    expect(limiter.snapshot(bucket)).toEqual({ limit, inUse: 0, queued: 0, pausedUntil: null });
+  });
+
+  test('a path outside the table → a limit of 10', () => {
     const { limiter } = makeLimiter();
-    expect(limiter.snapshot(bucket)).toBeUndefined();
+    expect(limiter.snapshot({ ...bucket, endpoint: 'request' }).limit).toBe(10);
   });
 
   test('five calls at a limit of 3 → the snapshot counts three in use, two queued', async () => {

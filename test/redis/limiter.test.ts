@@ -2,9 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { formatKeys } from '../../src/redis/limiter-script.ts';
-import { bucket } from '../limiter/make-limiter.ts';
 import { settled } from '../support/settled.ts';
-import { grantAll, grantNone, makeRedisLimiter, ScriptedRedis } from './limiter/make-redis-limiter.ts';
+import {
+  bucket,
+  grantAll,
+  grantNone,
+  makeRedisLimiter,
+  ScriptedRedis,
+} from './limiter/make-redis-limiter.ts';
 
 describe('options', () => {
   test.each([

@@ -4,7 +4,6 @@ import { TokenBucketLimiter } from '../../../src/limiter/token-bucket.ts';
 const limiter = new TokenBucketLimiter();
 const options = {
   bucket: { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'couriers.list' },
-  limit: 1,
   priority: 'interactive',
 } as const;
 

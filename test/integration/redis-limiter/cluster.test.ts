@@ -11,7 +11,11 @@ if (!isInstalled && process.env['CI'] === 'true') throw new Error('Expected `red
 if (!isInstalled) console.warn('Skipped the cluster of Redis: `redis-server` is not installed.');
 
 describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
-  const bucket = { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'trackers.get' };
+  const bucket = {
+    baseUrl: 'https://api.example.test/v1',
+    account: 'account-1',
+    endpoint: 'trackers.createBulk',
+  };
   let cluster: OwnRedis;
   let node: { host: string; port: number };
 
@@ -34,7 +38,7 @@ describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
     const nodeRedis = createCluster({ rootNodes: [{ socket: node }] });
     await nodeRedis.connect();
     onTestFinished(() => nodeRedis.destroy());
-    const options = { bucket, limit: 3, priority: 'interactive' } as const;
+    const options = { bucket, priority: 'interactive' } as const;
     await new RedisLimiter({ redis: ioredis, logger: silent }).acquire(options);
     const permit = await new RedisLimiter({ redis: nodeRedis, logger: silent }).acquire(options);
     expect(permit.tokensLeft).toBe(1);

@@ -27,13 +27,13 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     await expect(c.acquire(toAcquire({ maxPauseMs: 10_000 }))).rejects.toThrow(LongPauseError);
   });
 
-  test('a limit announced to one process → holds for the other process, up to its maxLimit', async () => {
+  test('a limit announced to one process → holds for the other process, up to the limit that its caller set', async () => {
     const { join, toAcquire, bucket } = makeFleet();
-    const [a, b, careful] = [join(), join(), join()];
+    const [a, b, careful] = [join(), join(), join({ limits: { 'trackers.createBulk': 5 } })];
     const [permit] = await take(a, toAcquire(), 1);
     permit?.report({ status: 200, announcedLimit: 8, resetMs: 1_000 });
     await b.acquire(toAcquire());
-    await careful.acquire(toAcquire({ maxLimit: 5 }));
+    await careful.acquire(toAcquire());
     expect(b.snapshot(bucket)?.limit).toBe(8);
     expect(careful.snapshot(bucket)?.limit).toBe(5);
   });

@@ -15,7 +15,7 @@ export function fleetsOn(url: string) {
     const bucket = {
       baseUrl: 'https://api.example.test/v1',
       account: randomUUID(),
-      endpoint: 'trackers.get',
+      endpoint: 'trackers.createBulk',
     };
     const [tokens = '', waiters = '', , pause = '', limit = ''] = formatKeys(keyPrefix, bucket);
     const keys = { tokens, waiters, pause, limit };
@@ -23,7 +23,6 @@ export function fleetsOn(url: string) {
       new RedisLimiter({ redis: admin, keyPrefix, logger: silent, ...options, ...overrides });
     const toAcquire = (overrides: Partial<AcquireOptions> = {}): AcquireOptions => ({
       bucket,
-      limit: 3,
       priority: 'interactive',
       ...overrides,
     });

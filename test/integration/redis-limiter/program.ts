@@ -6,7 +6,7 @@ const [url = '', keyPrefix = ''] = process.argv.slice(2);
 const redis = new Redis(url);
 const limiter = new RedisLimiter({ redis, keyPrefix });
 const bucket = { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'couriers.list' };
-const permit = await limiter.acquire({ bucket, limit: 1, priority: 'interactive' });
+const permit = await limiter.acquire({ bucket, priority: 'interactive' });
 permit.send();
 permit.report({ status: 200 });
 await redis.quit();

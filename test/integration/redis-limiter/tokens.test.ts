@@ -48,8 +48,8 @@ await describeWithRedis('tokens that processes share', (url) => {
   ])('%s → Redis grants all calls without a timeout', async (_title, limit, calls) => {
     const lines: string[] = [];
     const logger = { ...silent, warn: (line: string) => lines.push(line) };
-    const { join, toAcquire } = makeFleet({ logger });
-    const permits = await take(join(), toAcquire({ limit }), calls);
+    const { join, toAcquire } = makeFleet({ logger, limits: { 'trackers.createBulk': limit } });
+    const permits = await take(join(), toAcquire(), calls);
     expect(permits).toHaveLength(calls);
     expect(lines).toEqual([]);
   });
@@ -68,25 +68,23 @@ await describeWithRedis('tokens that processes share', (url) => {
   });
 
   test('background calls in one process → leave the reserve free for an interactive call in another', async () => {
-    const { join, toAcquire } = makeFleet();
+    const { join, toAcquire } = makeFleet({ limits: { 'trackers.createBulk': 10 } });
     const [a, b] = [join(), join()];
-    const calls = Array.from({ length: 12 }, () =>
-      a.acquire(toAcquire({ limit: 10, priority: 'background' })),
-    );
+    const calls = Array.from({ length: 12 }, () => a.acquire(toAcquire({ priority: 'background' })));
     await Promise.all(calls.slice(0, 9));
     // Resolves at once, or only after a minute, because background calls hold all other tokens until they are cancelled.
-    await b.acquire(toAcquire({ limit: 10 }));
+    await b.acquire(toAcquire());
     await Promise.all(calls.map(async (call) => (await call).cancel()));
   });
 
   test('four processes at a limit of 2 → the processes take turns', async () => {
-    const { join, toAcquire } = makeFleet();
+    const { join, toAcquire } = makeFleet({ limits: { 'trackers.createBulk': 2 } });
     const order: number[] = [];
     const abort = new AbortController();
     const calls = [0, 1, 2, 3].flatMap((process) => {
       const limiter = join();
       return Array.from({ length: 5 }, async () => {
-        const permit = await limiter.acquire(toAcquire({ limit: 2, signal: abort.signal }));
+        const permit = await limiter.acquire(toAcquire({ signal: abort.signal }));
         order.push(process);
         permit.send();
         permit.report({ status: 200 });
@@ -99,13 +97,13 @@ await describeWithRedis('tokens that processes share', (url) => {
   });
 
   test('a waiting process dies → the next process in the queue still gets a token', async () => {
-    const { join, toAcquire, keys } = makeFleet();
+    const { join, toAcquire, keys } = makeFleet({ limits: { 'trackers.createBulk': 1 } });
     const [a, dead, b] = [join(), join({ redis: mortal(admin) }), join()];
-    const [permit] = await take(a, toAcquire({ limit: 1 }), 1);
+    const [permit] = await take(a, toAcquire(), 1);
     permit?.report({ status: 200 });
-    dead.acquire(toAcquire({ limit: 1 })).catch(() => {});
+    dead.acquire(toAcquire()).catch(() => {});
     await vi.waitFor(async () => expect(await admin.zcard(keys.waiters)).toBe(1));
     // A background call that comes later waits behind the interactive call.
-    await expect(b.acquire(toAcquire({ limit: 1, priority: 'background' }))).resolves.toBeDefined();
+    await expect(b.acquire(toAcquire({ priority: 'background' }))).resolves.toBeDefined();
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, countGranted } from '../../limiter/make-limiter.ts';
+import { bucketOf, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { watchTimers } from '../../support/watch-timers.ts';
-import { grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
+import { bucket, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
   test('a response → sent to Redis within 300 ms, with the rest of one window', async () => {
@@ -147,12 +147,15 @@ describe('commands about the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('maxLimit → sent as the highest limit; without it five times the limit', async () => {
-    const { acquire, redis } = makeRedisLimiter();
-    acquire({ maxLimit: 12 });
-    acquire({ bucket: { ...bucket, account: 'another' } });
+  test('a limit of the caller → sent as the highest limit; without it five times the limit', async () => {
+    const { acquire, redis } = makeRedisLimiter({ limits: { 'trackers.get': 12 } });
+    acquire();
+    acquire({ bucket: bucketOf(3) });
     await settled();
-    expect(redis.commands.map(({ maxLimit }) => maxLimit)).toEqual([12, 50]);
+    expect(redis.commands.map(({ limit, maxLimit }) => [limit, maxLimit])).toEqual([
+      [12, 12],
+      [3, 15],
+    ]);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
-import { bucket, type Call, observe } from '../../limiter/make-limiter.ts';
+import { bucketOf, type Call, observe, toAcquire } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { useVirtualTime } from '../../support/virtual-time.ts';
 
@@ -93,6 +93,8 @@ export const neverReply = () => new Promise<never>(() => {});
 /** Time from a failed command until every token from Redis is surely free again. */
 export const QUIET_MS = 200 + 100 + 500 + 1_010;
 
+export const bucket = bucketOf(10);
+
 /** A limiter in virtual time on a scripted Redis, and short ways to use it. The limit is 10 unless a call says otherwise. */
 export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
   const clock = useVirtualTime();
@@ -103,7 +105,7 @@ export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
   const limiter = new RedisLimiter({ redis, logger, ...options });
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    return observe(limiter.acquire({ bucket, limit: 10, priority: 'interactive', ...overrides }));
+    return observe(limiter.acquire(toAcquire(10, overrides)));
   }
 
   /** Makes a call that is granted and sent at once. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
-import { bucket, countGranted } from '../../limiter/make-limiter.ts';
+import { countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import {
+  bucket,
   grantAll,
   grantNone,
   makeRedisLimiter,
@@ -92,9 +93,9 @@ describe('without Redis, onUnavailable local', () => {
     ['a share of ten and background calls only → one token stays free', 1, 10, 'background', 9],
     ['an odd limit and two processes → half of the limit, rounded down', 2, 9, 'interactive', 4],
   ] as const)('%s', async (_title, processes, limit, priority, granted) => {
-    const { acquire, redis, clock } = makeRedisLimiter({ processes });
+    const { acquire, redis, clock } = makeRedisLimiter({ processes, limits: { 'trackers.get': limit } });
     redis.reply = refuseConnection;
-    const calls = Array.from({ length: 20 }, () => acquire({ limit, priority }));
+    const calls = Array.from({ length: 20 }, () => acquire({ priority }));
     await clock.advance(QUIET_MS + 30);
     expect(countGranted(calls)).toBe(granted);
   });

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { QueueFullError } from '../../../src/errors.ts';
 import { LongPauseError } from '../../../src/limiter/limiter.ts';
-import { bucket } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
-import { grantNone, makeRedisLimiter, neverReply, QUIET_MS, refuseConnection } from './make-redis-limiter.ts';
+import {
+  bucket,
+  grantNone,
+  makeRedisLimiter,
+  neverReply,
+  QUIET_MS,
+  refuseConnection,
+} from './make-redis-limiter.ts';
 
 describe('aborts', () => {
   test('a signal that has aborted → rejects with its reason, no command', async () => {
