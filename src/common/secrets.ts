@@ -10,8 +10,20 @@ const MAX_CAUSE_FRAMES = 5;
 /** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
+/** Masks the secret, also where a URL has it percent-encoded. */
 export function maskText(text: string, secret: string): string {
-  if (secret === '' || !text.includes(secret)) return text;
+  if (secret === '') return text;
+  const masked = text.includes(secret) ? maskForm(text, secret) : text;
+  if (!masked.includes('%')) return masked;
+  const encoded = encodeURIComponent(secret);
+  const lowerCase = encoded.replace(/%../g, (code) => code.toLowerCase());
+  return [encoded, lowerCase, encodeURI(secret)].reduce(
+    (rest, form) => (form === secret ? rest : maskForm(rest, form)),
+    masked,
+  );
+}
+
+function maskForm(text: string, secret: string): string {
   if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return text.replaceAll(secret, MASK);
   const literal = secret.replace(/[^A-Za-z0-9]/g, '\\$&');
   return text.replaceAll(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g'), MASK);

@@ -118,30 +118,7 @@ export class ApiPromise<T> extends Promise<T> {
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    */
   withResponse(): Promise<WithResponse<T>> {
-    return this.#settled().then((outcome) => outcome.details());
+    // Derived from this promise, so that whoever handles the derived promise gets no unhandled rejection from this one.
+    return this.then(() => this.#outcome).then((outcome) => outcome.details());
   }
-
-  /**
-   * Applies a change to the data of this call.
-   *
-   * @param change - computes the new data
-   * @returns the same call, with the changed data
-   */
-  map<Next>(change: (data: T) => Next): ApiPromise<Next> {
-    const outcome = this.#settled().then((original) => {
-      const data = change(original.data);
-      return { ...original, data, details: () => ({ ...original.details(), data }) };
-    });
-    return createApiPromise(outcome);
-  }
-
-  /** Derives from this promise, so that who handles the derived one gets no unhandled rejection from this one. */
-  #settled(): Promise<CallOutcome<T>> {
-    return this.then(() => this.#outcome);
-  }
-}
-
-// This is no method, because a bundler renames a class that refers to itself, and stack traces would show `_ApiPromise`.
-function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
-  return new ApiPromise(outcome);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { KyInstance } from 'ky';
-import pRetry, { AbortError } from 'p-retry';
+import pRetry from 'p-retry';
 import { sleep, systemClock } from '../common/clock.ts';
 import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
@@ -33,7 +33,6 @@ import {
 import { createKy, Deadline, sendRequest } from './send.ts';
 
 const MIN_BACKOFF_MS = 500;
-const MAX_BACKOFF_MS = 8_000;
 
 export interface CallContext {
   readonly config: Config;
@@ -92,7 +91,7 @@ export async function execute<T>(
   onSend?: () => void,
 ): Promise<CallOutcome<T>> {
   const { config } = context;
-  const { retries, maxRetryAfterMs } = options.retry;
+  const { retries, maxRetryAfterMs, maxBackoffMs } = options.retry;
   const rules = { retryClass: request.retryClass, retryAmbiguous: options.retryAmbiguous, maxRetryAfterMs };
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
@@ -139,8 +138,7 @@ export async function execute<T>(
         // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
         report.noteResponse(response);
-        // The time limit covers reading, too, because a caller's asynchronous schema may never settle.
-        const read = await readOutcome(config, request, response, attemptNumber);
+        const read = readOutcome(config, request, response, attemptNumber);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
@@ -162,7 +160,8 @@ export async function execute<T>(
     const outcome = await pRetry(attempt, {
       retries,
       minTimeout: MIN_BACKOFF_MS,
-      maxTimeout: MAX_BACKOFF_MS,
+      // p-retry caps after it randomises. With one cap for all, calls that fail together would be retried together for ever.
+      maxTimeout: maxBackoffMs * (0.5 + Math.random() / 2),
       randomize: true,
       signal: deadline.signal,
       shouldRetry: () => retry !== undefined,
@@ -204,15 +203,13 @@ async function takePermit(
   try {
     return await limiter?.acquire({
       bucket: { baseUrl, account, endpoint: request.endpoint },
-      limit: request.limitPerSecond,
-      maxLimit: request.maxLimitPerSecond,
       priority: options.priority,
       signal: deadline.signal,
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),
     });
   } catch (error) {
     // The failure of the previous attempt tells the caller more than a full queue does.
-    if (error instanceof QueueFullError && deadline.lastFailure) throw new AbortError(deadline.lastFailure);
+    if (error instanceof QueueFullError && deadline.lastFailure) throw deadline.lastFailure;
     if (!(error instanceof LongPauseError)) throw error;
     const { pausedForMs } = error;
     if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();

@@ -1,13 +1,5 @@
 import * as z from 'zod';
-import { checkOptions, option } from '../common/option-checks.ts';
-import {
-  errorMap,
-  expected,
-  isStandardSchema,
-  type StandardSchema,
-  type StandardSchemaOutput,
-  toValidationIssues,
-} from '../common/validation.ts';
+import { errorMap, expected, toValidationIssues } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type Endpoint,
@@ -18,6 +10,12 @@ import {
   type TimeoutClass,
 } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
+import {
+  type CheckedResponse,
+  checkResponse,
+  type InvalidResponseMode,
+  wholeBody,
+} from '../schemas/envelope.ts';
 import { hasDotSegment } from '../schemas/tracker.ts';
 
 export interface PreparedRequest<T> {
@@ -29,22 +27,24 @@ export interface PreparedRequest<T> {
   /** Path and query below the base URL. */
   readonly target: string;
   readonly body: string | undefined;
-  readonly limitPerSecond: number;
-  /** The caller's own limit, which a limit announced in a response never raises. */
-  readonly maxLimitPerSecond: number | undefined;
   readonly timeoutClass: TimeoutClass;
   readonly retryClass: RetryClass;
-  readonly response: ResponseRules<T>;
+  readonly response: ResponseRules;
+  /** Turns the payload of a response into the result. */
+  readonly read: (payload: unknown, mode: InvalidResponseMode) => CheckedResponse<T>;
 }
 
-export type ResponseRules<T> =
-  | (Omit<Endpoint['response'], 'schema'> & { readonly schema: z.ZodType<T> })
-  | { readonly ownSchema: StandardSchema<T> | undefined };
+export interface ResponseRules extends Omit<Endpoint['response'], 'schema'> {
+  /** True if a response without a body is an empty result. */
+  readonly isBodyOptional?: boolean;
+}
 
 export interface CallInput {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
+  /** A body that is checked and written as JSON already; replaces `body`. */
+  readonly json?: string;
 }
 
 type QueryValue = string | number | boolean | undefined | null;
@@ -57,7 +57,7 @@ export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: st
   throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
 
-function toJson(value: unknown, name: string): string {
+export function toJson(value: unknown, name: string): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -92,7 +92,8 @@ export function prepareRequest<Name extends EndpointName>(
   const bodyName = row.retryClass === 'bulk' ? 'items' : 'input';
   const params = schemas.params && checkInput(schemas.params, input.params, 'params');
   const query = schemas.query && checkInput(schemas.query, input.query ?? {}, 'query');
-  const body = schemas.body && checkInput(schemas.body, input.body, bodyName);
+  const body =
+    input.json === undefined ? schemas.body && checkInput(schemas.body, input.body, bodyName) : undefined;
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
   return {
     endpoint: name,
@@ -100,18 +101,18 @@ export function prepareRequest<Name extends EndpointName>(
     path: row.path,
     title: `${row.method} ${config.baseUrl}${row.path}`,
     target: path + formatQuery(query ?? {}),
-    body: body === undefined ? undefined : toJson(body, bodyName),
-    limitPerSecond: config.limits[name] ?? row.limitPerSecond,
-    maxLimitPerSecond: config.limits[name],
+    body: body === undefined ? input.json : toJson(body, bodyName),
     timeoutClass: row.timeoutClass,
     retryClass: row.retryClass,
+    response: row.response,
     // Sound: `Name` chose the row, so its response schema gives exactly `EndpointResult<Name>`.
-    response: row.response as PreparedRequest<EndpointResult<Name>>['response'],
+    read: (payload, mode) =>
+      checkResponse(row.response.schema as z.ZodType<EndpointResult<Name>>, payload, mode),
   };
 }
 
 /** A request to any path of the service, sent in the same way as the requests of the methods. */
-export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
+export interface RawRequest {
   /** The HTTP method. */
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the base URL (docs/service.md 1.6), starting with `/`; encode variable parts with `encodeURIComponent`. */
@@ -120,14 +121,10 @@ export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** A JSON value. Default: none. */
   readonly body?: unknown;
-  /** Checks the body of the response; any Standard Schema, such as those of zod, valibot, arktype. Default: none. */
-  readonly schema?: Schema | undefined;
   /** True when repeating the request does no harm. Default: true for GET and HEAD. */
   readonly idempotent?: boolean | undefined;
 }
 
-/** Requests per second for paths outside the endpoint table; most endpoints allow as many (docs/service.md 6.1). */
-const RAW_LIMIT_PER_SECOND = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const PATH_RULE = expected('to be a path that starts with one "/" and has no query');
 
@@ -159,23 +156,13 @@ const rawRequestSchema = z
     ...expected('to be left out of a GET or HEAD request'),
   });
 
-const schemaOption = option<StandardSchema>(
-  'a Standard Schema (zod 3.24 or later, valibot, arktype)',
-  isStandardSchema,
-).optional();
-
-export function prepareRawRequest<Schema extends StandardSchema>(
-  config: Config,
-  request: RawRequest<Schema>,
-): PreparedRequest<StandardSchemaOutput<Schema>> {
+export function prepareRawRequest(config: Config, request: RawRequest): PreparedRequest<unknown> {
   checkInput(rawRequestSchema, request, 'request');
-  checkOptions(schemaOption, request.schema, 'schema');
   const name = ROUTES.find(
     ({ method, pattern }) => method === request.method && pattern.test(request.path),
   )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);
-  const limit = name && config.limits[name];
   const path = row?.path ?? request.path;
   return {
     endpoint: name ?? 'request',
@@ -184,10 +171,9 @@ export function prepareRawRequest<Schema extends StandardSchema>(
     title: `${request.method} ${config.baseUrl}${path}`,
     target: request.path + formatQuery(request.query ?? {}),
     body: request.body === undefined ? undefined : toJson(request.body, 'body'),
-    limitPerSecond: limit ?? row?.limitPerSecond ?? RAW_LIMIT_PER_SECOND,
-    maxLimitPerSecond: limit,
     timeoutClass: row?.timeoutClass ?? 'standard',
     retryClass: isIdempotent ? 'safe' : 'unsafe',
-    response: { ownSchema: request.schema },
+    response: { unwrap: wholeBody, isBodyOptional: true },
+    read: (data) => ({ data, isUsable: true, mismatched: [], total: 0 }),
   };
 }

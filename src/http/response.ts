@@ -1,13 +1,5 @@
 import { maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
-import {
-  formatPath,
-  isJsonObject,
-  kindOf,
-  MAX_ISSUES,
-  type StandardSchema,
-  type ValidationIssue,
-  validateWithStandardSchema,
-} from '../common/validation.ts';
+import { formatPath, isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type ApiError,
@@ -21,7 +13,7 @@ import {
 import { type RateLimitFeedback, WINDOW_MS } from '../limiter/limiter.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
-import { type CheckedResponse, checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
+import { NO_RESULTS_YET } from '../schemas/envelope.ts';
 import type { CallOutcome, RateLimitInfo, WithResponse } from './api-promise.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
 
@@ -44,14 +36,18 @@ const MAX_HEADER_TEXT_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
 /** @throws ApiError for a response that is no success; ResponseValidationError for a success that cannot be read */
-export async function readOutcome<T>(
+export function readOutcome<T>(
   config: Config,
   request: PreparedRequest<T>,
   response: RawResponse,
   attempts: number,
-): Promise<CallOutcome<T>> {
+): CallOutcome<T> {
   const exchange = { request, response, attempts };
-  const { data, mismatched } = await checkPayload(config, exchange, readPayload(exchange));
+  const payload = readPayload(exchange);
+  const checked = request.read(payload, config.invalidResponse);
+  const mismatched = checked.mismatched.map((issue) => maskIssue(issue, response.key));
+  if (!checked.isUsable) throw createMismatchError(exchange, payload, mismatched, checked.total);
+  const { data } = checked;
   return {
     data,
     mismatched,
@@ -82,15 +78,13 @@ function readPayload(exchange: Exchange): unknown {
   const rules = request.response;
   if (!isSuccess(response, rules))
     throw createApiError(createDetails(exchange, parseLoosely(text)), request.title);
-  const isOwn = 'ownSchema' in rules;
   const isBodyless = request.method === 'HEAD' || status === 204 || status === 205;
-  if (isBodyless && isOwn) return {};
+  if (isBodyless && rules.isBodyOptional) return {};
   const parsed = parseBody(response);
   if ('problem' in parsed) {
-    if (!isOwn && rules.isStatusEnough) return {};
+    if (rules.isStatusEnough) return {};
     throw createBodyError(exchange, text, parsed.problem);
   }
-  if (isOwn) return parsed.json;
   // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
   if ('mismatch' in unwrapped) {
@@ -101,9 +95,9 @@ function readPayload(exchange: Exchange): unknown {
   return unwrapped.payload;
 }
 
-function isSuccess({ status, text }: RawResponse, rules: ResponseRules<unknown>): boolean {
+function isSuccess({ status, text }: RawResponse, rules: ResponseRules): boolean {
   if (status >= 200 && status < 300) return true;
-  if ('ownSchema' in rules || !rules.resultStatuses?.includes(status)) return false;
+  if (!rules.resultStatuses?.includes(status)) return false;
   const body = parseLoosely(text);
   return isJsonObject(body) && BULK_STATUSES.some((bulkStatus) => bulkStatus === body['status']);
 }
@@ -128,27 +122,6 @@ function parseLoosely(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-async function checkPayload<T>(config: Config, exchange: Exchange<T>, payload: unknown) {
-  const rules = exchange.request.response;
-  const checked =
-    'ownSchema' in rules
-      ? await checkWithOwnSchema(rules.ownSchema, payload)
-      : checkResponse(rules.schema, payload, config.invalidResponse);
-  const mismatched = checked.mismatched.map((issue) => maskIssue(issue, exchange.response.key));
-  if (!checked.isUsable) throw createMismatchError(exchange, payload, mismatched, checked.total);
-  return { data: checked.data, mismatched };
-}
-
-async function checkWithOwnSchema<T>(
-  schema: StandardSchema<T> | undefined,
-  payload: unknown,
-): Promise<CheckedResponse<T>> {
-  const result = schema ? await validateWithStandardSchema(schema, payload) : { value: payload };
-  // Sound: the schema's output is `T`, and without a schema `T` is unknown.
-  if ('value' in result) return { data: result.value as T, isUsable: true, mismatched: [], total: 0 };
-  return { isUsable: false, mismatched: result.issues, total: result.issues.length };
 }
 
 /** Masks the key, because the name of a field can come from the response. */
@@ -191,9 +164,9 @@ function maskFacts(response: RawResponse, body: unknown) {
   return { status: response.status, requestId: readRequestId(response), body: maskBody(response, body) };
 }
 
-/** Masks the key in a body. A body without the key and without escapes is not copied, because it may have 64 MiB. */
+/** Masks the key in a body. A body without the key and without any escape is not copied, because it may have 64 MiB. */
 function maskBody({ text, key }: RawResponse, body: unknown): unknown {
-  return text.includes(key) || /\\[u/]/.test(text) ? maskValue(body, key) : body;
+  return text.includes(key) || /\\[u/]|%/.test(text) ? maskValue(body, key) : body;
 }
 
 function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {

@@ -40,7 +40,7 @@ export class Deadline {
     this.#unsubscribe = unsubscribe;
     if (totalTimeoutMs === undefined) return;
     this.#endsAt = systemClock.now() + totalTimeoutMs;
-    this.#timer = setTimeout(() => this.expire(), totalTimeoutMs);
+    this.#timer = systemClock.setTimeout(() => this.expire(), totalTimeoutMs);
   }
 
   get signal(): AbortSignal {
@@ -73,18 +73,18 @@ export class Deadline {
           controller.abort(reason);
           reject(reason);
         };
-        timer = setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
+        timer = systemClock.setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
         unsubscribe = onAbort(this.signal, () => abort(this.signal.reason));
         attempt(controller.signal).then(resolve, reject);
       });
     } finally {
-      clearTimeout(timer);
+      systemClock.clearTimeout(timer);
       unsubscribe();
     }
   }
 
   dispose(): void {
-    clearTimeout(this.#timer);
+    systemClock.clearTimeout(this.#timer);
     this.#unsubscribe();
   }
 
@@ -173,8 +173,7 @@ async function readText(
 ): Promise<string | undefined> {
   const text = readBody(response, maxBytes);
   // The status is enough (docs/service.md 8.12): ignore a body that is cut off or too long.
-  const isStatusEnough = 'isStatusEnough' in request.response && request.response.isStatusEnough;
-  if (isStatusEnough && response.ok) return (await text.catch(() => '')) ?? '';
+  if (request.response.isStatusEnough && response.ok) return (await text.catch(() => '')) ?? '';
   return await text;
 }
 

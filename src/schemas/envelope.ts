@@ -84,7 +84,7 @@ export type CheckedResponse<T> = {
  * @param schema - the response schema of an endpoint
  * @param payload - parsed JSON; not changed
  * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: only these do: a payload or
- * list of records of a wrong type or too long, an item of such a list that is no object, and a single tracker without valid id
+ * list of records of a wrong type, an item of such a list that is no object, and a single tracker without valid id
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,

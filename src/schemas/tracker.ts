@@ -28,15 +28,16 @@ function decode(value: string, rounds = MAX_DECODINGS): string {
 export function hasDotSegment(path: string): boolean {
   return decode(path)
     .split(/[/\\]/)
-    .some((segment) => segment === '.' || segment === '..');
+    .some((segment) => /^\s*\.\.?\s*$/.test(segment));
 }
 
 /** A tracker id or client tracker id, which becomes one segment of a path. */
 export const trackerIdentifier = z
   .string(expected('to be a string'))
   .refine((id) => id.trim() !== '', expected('to be a non-empty id'))
+  // A gateway that decodes the path before it resolves dot segments would reach another endpoint.
   .refine(
-    (id) => !/^\.\.?$/.test(decode(id).trim()),
+    (id) => !hasDotSegment(id),
     expected('to be an id', () => 'a dot segment'),
   )
   // A URL cannot carry half of a surrogate pair.

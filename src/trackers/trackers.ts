@@ -1,7 +1,8 @@
 import { checkOptions } from '../common/option-checks.ts';
 import { canonicalJson } from '../events/keys.ts';
 import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
-import { type CallContext, callEndpoint } from '../http/execute.ts';
+import { type CallContext, callEndpoint, startCall } from '../http/execute.ts';
+import { prepareRequest } from '../http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
 import type { Courier } from '../schemas/courier.ts';
@@ -29,6 +30,12 @@ function buildInput(id: string, options: TrackerRequestOptions | undefined) {
 /** With `invalidResponse: 'keep'` a tracker may lack its id, so its content identifies it. */
 function identify(tracker: Tracker): string {
   return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
+}
+
+function buildPage(trackers: Tracker[], page: number, limit: number): TrackerPage {
+  // A page of the default size counts as full, because a server may cap pages at that size, whatever `limit` is.
+  const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
+  return { trackers, page, limit, hasMore: isFull };
 }
 
 /** Methods for trackers. Every method also throws the errors of every call; see `TrackingClient`. */
@@ -62,13 +69,18 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    const page = query.page ?? DEFAULT_PAGE;
-    const limit = query.limit ?? DEFAULT_PAGE_SIZE;
-    const input = { query: { page, limit, sort: query.sort } };
-    return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
-      // A page of the default size counts as full, because a server may cap pages at that size, whatever `limit` is.
-      const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
-      return { trackers, page, limit, hasMore: isFull };
+    return startCall(this.#context, 'trackers.list', query, () => {
+      const page = query.page ?? DEFAULT_PAGE;
+      const limit = query.limit ?? DEFAULT_PAGE_SIZE;
+      const input = { query: { page, limit, sort: query.sort } };
+      const request = prepareRequest(this.#context.config, 'trackers.list', input);
+      return {
+        ...request,
+        read: (payload, mode) => {
+          const checked = request.read(payload, mode);
+          return checked.isUsable ? { ...checked, data: buildPage(checked.data, page, limit) } : checked;
+        },
+      };
     });
   }
 

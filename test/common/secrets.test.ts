@@ -21,6 +21,16 @@ describe('maskText', () => {
     ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
     ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
     ['nothing but a short secret', 'any', 'any', '[redacted]'],
+    ['percent-encoded', 'key=a%2Fb%3D0123456789&x=1', 'a/b=0123456789', 'key=[redacted]&x=1'],
+    ['percent-encoded in lower case', 'a%2fb%3d0123456789', 'a/b=0123456789', '[redacted]'],
+    ['a space, percent-encoded', '?k=a%20b/0123456789', 'a b/0123456789', '?k=[redacted]'],
+    [
+      'plain and percent-encoded',
+      'a/b=0123456789 a%2Fb%3D0123456789',
+      'a/b=0123456789',
+      '[redacted] [redacted]',
+    ],
+    ['a percent sign beside a plain secret', '100% 12345678', '12345678', '100% [redacted]'],
   ])('%s: text %j, secret %j → %j', (_what, text, secret, masked) => {
     expect(maskText(text, secret)).toBe(masked);
   });
@@ -39,7 +49,7 @@ describe('maskValue', () => {
   test('a value nested ten thousand levels deep → masked without a stack overflow', () => {
     const depth = 10_000;
     const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
-    expect(shown(maskValue(value, SECRET))).not.toContain(SECRET);
+    expect(JSON.stringify(maskValue(value, SECRET))).not.toContain(SECRET);
   });
 });
 

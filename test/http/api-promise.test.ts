@@ -64,8 +64,6 @@ describe('a rejection', () => {
   test.each([
     ['the call', (promise: ApiPromise<number>) => promise],
     ['withResponse', (promise: ApiPromise<number>) => promise.withResponse()],
-    ['map', (promise: ApiPromise<number>) => promise.map((value) => value)],
-    ['map and withResponse', (promise: ApiPromise<number>) => promise.map((value) => value).withResponse()],
     ['then', (promise: ApiPromise<number>) => promise.then(() => {})],
   ])('%s that nobody handles → one unhandled rejection', async (_name, use) => {
     expect(await collectUnhandled(() => void use(fail()))).toEqual([failure]);
@@ -74,7 +72,6 @@ describe('a rejection', () => {
   test.each([
     ['the call', (promise: ApiPromise<number>) => promise.catch(() => {})],
     ['withResponse', (promise: ApiPromise<number>) => promise.withResponse().catch(() => {})],
-    ['map', (promise: ApiPromise<number>) => promise.map((value) => value).catch(() => {})],
     ['await', (promise: ApiPromise<number>) => catchRejection(promise)],
   ])('%s that is handled → no unhandled rejection', async (_name, use) => {
     expect(await collectUnhandled(() => use(fail()))).toEqual([]);
@@ -87,21 +84,5 @@ describe('results', () => {
     const result = await promise.withResponse();
     expect(result).toMatchObject({ data: 'data', requestId: 'req-1', attempts: 2, rateLimit: { limit: 10 } });
     expect(await result.response.text()).toBe('x');
-  });
-
-  test('map → the mapped data, also from withResponse', async () => {
-    const promise = makePromise(1);
-    const mapped = promise.map((value) => value + 1);
-    expect(await mapped).toBe(2);
-    expect(await mapped.withResponse()).toMatchObject({ data: 2, requestId: 'req-1' });
-    expect(await promise).toBe(1);
-  });
-
-  test('a map callback that throws → rejects with its error', async () => {
-    const failure = new Error('map');
-    const mapped = makePromise(1).map(() => {
-      throw failure;
-    });
-    expect(await catchRejection(mapped)).toBe(failure);
   });
 });

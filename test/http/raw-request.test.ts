@@ -1,13 +1,7 @@
-import { inspect } from 'node:util';
-import { type } from 'arktype';
-import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { z as zod3 } from 'zod/v3';
-import type { StandardSchema } from '../../src/common/validation.ts';
 import type { RawRequest } from '../../src/http/prepare.ts';
 import { EVERY_CALL } from '../support/calls.ts';
-import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK = { body: { anything: [1] } };
@@ -17,7 +11,6 @@ cycle['self'] = cycle;
 const METHOD_RULE = 'to be one of GET, HEAD, POST, PUT, PATCH, DELETE';
 const PATH_RULE = 'to be a path that starts with one "/" and has no query';
 const QUERY_RULE = 'to be an object of texts, numbers and booleans';
-const SCHEMA_RULE = 'to be a Standard Schema (zod 3.24 or later, valibot, arktype)';
 
 describe('a request that breaks a rule', () => {
   test.each<[field: string, value: unknown, rule: string]>([
@@ -63,20 +56,6 @@ describe('a request that breaks a rule', () => {
     });
     expect(requests).toHaveLength(0);
   });
-
-  test.each([{}, 'Tracker', null, { parse: () => 1 }, { '~standard': 1 }, () => {}])(
-    'schema: %j → ConfigurationError',
-    async (schema) => {
-      const { client, requests } = makeClient(OK);
-      // A caller without types could pass this.
-      const request = { method: 'GET', path: '/a', schema } as unknown as RawRequest;
-      expect(await catchRejection(client.request(request))).toMatchObject({
-        name: 'ConfigurationError',
-        message: expect.stringContaining(`Expected \`schema\` ${SCHEMA_RULE}, got `),
-      });
-      expect(requests).toHaveLength(0);
-    },
-  );
 
   test.each([null, undefined])('%s → RequestValidationError', async (request) => {
     // @ts-expect-error: a program without types gives anything.
@@ -147,79 +126,6 @@ describe('a request that is sent', () => {
     );
     expect(requests).toHaveLength(2);
     expect(requests[0]?.headers.get('x-a')).toBe('b');
-  });
-});
-
-describe('a schema of the caller', () => {
-  type Validate = StandardSchema<number>['~standard']['validate'];
-  /** A Standard Schema of no library in particular. */
-  const buildSchema = (validate: Validate): StandardSchema<number> => ({
-    '~standard': { version: 1, vendor: 'test', validate },
-  });
-  const requestWith = (schema: StandardSchema, body: unknown = { total: '5' }) =>
-    makeClient({ body }).client.request({ method: 'GET', path: '/a', schema });
-
-  test.each([
-    ['zod', z.object({ total: z.coerce.number() }), { total: 5 }],
-    ['zod, with a promise', z.object({ total: z.string().refine(async () => true) }), { total: '5' }],
-    ['zod 3', zod3.object({ total: zod3.coerce.number() }), { total: 5 }],
-    ['valibot', v.object({ total: v.string() }), { total: '5' }],
-    ['arktype', type({ total: 'string' }), { total: '5' }],
-    ['any library', buildSchema((value) => ({ value: Number(Object(value).total) })), 5],
-    ['any library, with a promise', buildSchema(async () => ({ value: 7 })), 7],
-  ])('%s → the output of the schema', async (_what, schema, output) => {
-    expect(await requestWith(schema)).toEqual(output);
-  });
-
-  test.each([
-    ['zod', z.object({ total: z.number() }), ['total']],
-    [
-      'any library, with a symbol in the path',
-      buildSchema(() => ({ issues: [{ message: 'no', path: [Symbol('a')] }] })),
-      ['Symbol(a)'],
-    ],
-    [
-      'any library',
-      buildSchema(() => ({ issues: [{ message: 'no', path: ['total', { key: 0 }] }] })),
-      ['total', 0],
-    ],
-    ['any library, without a path', buildSchema(() => ({ issues: [{ message: 'no' }] })), []],
-  ])(
-    '%s that rejects the body → ResponseValidationError, whatever invalidResponse is',
-    async (_what, schema, path) => {
-      const error = await catchRejection(requestWith(schema));
-      expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200, issues: [{ path }] });
-      const words = ` responded with an unexpected \`${path[0] ?? 'data'}`;
-      expect(error).toHaveProperty('message', expect.stringContaining(words));
-    },
-  );
-
-  test('a body with a hundred issues → the first 20 issues', async () => {
-    const error = await catchRejection(requestWith(z.array(z.string()), Array(100).fill(5)));
-    expect(error).toMatchObject({ issues: { length: 20 } });
-  });
-
-  test('the key in a message or a path → masked', async () => {
-    const issues = [{ message: `got ${API_KEY}`, path: [API_KEY] }];
-    const error = await catchRejection(requestWith(buildSchema(() => ({ issues }))));
-    expect(error).toMatchObject({ issues: [{ message: 'got [redacted]', path: ['[redacted]'] }] });
-    expect(inspect(error)).not.toContain(API_KEY);
-  });
-
-  test('a schema that never settles → TimeoutError on time, in phase body', async () => {
-    const schema = buildSchema(() => new Promise<never>(() => {}));
-    const { client } = makeClient({ body: {} }, { retry: false, timeoutMs: 50 });
-    const call = () => catchRejection(client.request({ method: 'GET', path: '/a', schema }));
-    expect(await settleInVirtualTime(call)).toMatchObject({ name: 'TimeoutError', phase: 'body' });
-  });
-
-  test('a schema that throws → rejects with its error', async () => {
-    const failure = new Error('no such unit');
-    const throws = () => {
-      throw failure;
-    };
-    expect(await catchRejection(requestWith(buildSchema(throws)))).toBe(failure);
-    expect(await catchRejection(requestWith(z.unknown().refine(throws)))).toBe(failure);
   });
 });
 

@@ -49,12 +49,31 @@ async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
 
 describe('the wait before a repeat', () => {
   test.each([
-    [0, [0, 500, 1_500, 3_500, 7_500, 15_500, 23_500]],
-    [0.5, [0, 750, 2_250, 5_250, 11_250, 19_250, 27_250]],
-  ])('a random number of %d → waits that double each time, up to 8 s', async (drawn, moments) => {
-    draw.mockReturnValue(drawn);
-    const { sentAt } = await run({ status: 500 }, { retry: { retries: 6 } });
-    expect(sentAt).toEqual(moments);
+    [0, [0, 500, 1_500, 3_500, 7_500, 11_500, 15_500]],
+    [0.5, [0, 750, 2_250, 5_250, 11_250, 17_250, 23_250]],
+  ])(
+    'a random number of %d → waits that double each time, up to a cap of 4 to 8 s',
+    async (drawn, moments) => {
+      draw.mockReturnValue(drawn);
+      const { sentAt } = await run({ status: 500 }, { retry: { retries: 6 } });
+      expect(sentAt).toEqual(moments);
+    },
+  );
+
+  test('maxBackoffMs of 1 s → waits of 0.5 to 1 s at most', async () => {
+    const { sentAt } = await run({ status: 500 }, { retry: { retries: 4, maxBackoffMs: 1_000 } });
+    expect(sentAt).toEqual([0, 500, 1_000, 1_500, 2_000]);
+  });
+
+  test('a hundred calls that fail together → no two of them wait equally long before the sixth attempt', async () => {
+    draw.mockRestore();
+    const waits = await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const { sentAt } = await run({ status: 500 }, { retry: { retries: 6 } });
+        return (sentAt[6] ?? 0) - (sentAt[5] ?? 0);
+      }),
+    );
+    expect(new Set(waits.map(Math.round)).size).toBeGreaterThan(90);
   });
 
   const waits: [what: string, step: Step, options: TrackingClientOptions, sentAt: number[]][] = [

@@ -146,3 +146,16 @@ test('a failure of fetch with line breaks and terminal codes → one printable l
   const error = await catchRejection(client.couriers.list());
   expect(error).toMatchObject({ message: expect.stringMatching(/got no response: a \[2J forged line$/) });
 });
+
+test('a key with reserved characters, percent-encoded in an echo → the error shows the mask', async () => {
+  const apiKey = 'sk/live+0123456789==';
+  const encoded = encodeURIComponent(apiKey);
+  const body = { errors: [{ code: 'c', message: `/v1?key=${encoded}` }], data: null };
+  const { client } = makeClient(
+    { status: 400, body, headers: { 'x-echo': encoded } },
+    { apiKey, retry: false },
+  );
+  const shown = everything(await catchRejection(client.couriers.list()));
+  expect(shown).toContain('/v1?key=[redacted]');
+  expect(shown).not.toContain(encoded);
+});
