@@ -14,7 +14,7 @@ const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ],
   ['Reading and ordering events', /^(?:events\/|webhooks\/parse)/],
   ['Webhook sender', /^testing\/webhooks\//],
-  ['Builders and store checks', /^testing\/(?:builders|dedupe-store-contract)\.ts$/],
+  ['Builders', /^testing\/builders\.ts$/],
   ['Fake service', /^testing\//],
   ['Spans and metrics', /^opentelemetry\//],
   ['Records', /^schemas\//],

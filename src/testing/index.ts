@@ -12,7 +12,6 @@ export {
   buildTracking,
   buildWebhookMessage,
 } from './builders.ts';
-export { dedupeStoreContract } from './dedupe-store-contract.ts';
 export { createFakeTrackingService, type FakeTrackingService } from './fake-tracking-service.ts';
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { Failure } from './service/failures.ts';

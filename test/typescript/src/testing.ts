@@ -4,12 +4,11 @@ import {
   buildWebhookMessage,
   createFakeTrackingService,
   createWebhookSender,
-  dedupeStoreContract,
   type FakeServer,
   type FakeTrackingService,
   type RecordedRequest,
 } from 'tracking-client/testing';
-import { MemoryDedupeStore, parseWebhook } from 'tracking-client/webhooks';
+import { parseWebhook } from 'tracking-client/webhooks';
 
 export async function play(): Promise<number> {
   const fake: FakeTrackingService = createFakeTrackingService({
@@ -31,9 +30,6 @@ export async function play(): Promise<number> {
 
 export const tracker: Tracker = buildTracker({ trackingNumber: 'LA680658838NL' });
 export const { messages } = parseWebhook(buildWebhookMessage());
-export const titles: string[] = dedupeStoreContract({ createStore: () => new MemoryDedupeStore() }).map(
-  ({ name }) => name,
-);
 
 export function misspelt(fake: FakeTrackingService, server: FakeServer): void {
   // @ts-expect-error -- `uri`

@@ -18,7 +18,10 @@ const leaseMs = fc.constantFrom(50, 100);
 const anyStep = fc.oneof(
   { weight: 4, arbitrary: fc.record({ verb: fc.constant('claim' as const), keys, token, leaseMs }) },
   { weight: 1, arbitrary: fc.record({ verb: fc.constant('commit' as const), keys }) },
-  { weight: 2, arbitrary: fc.record({ verb: fc.constant('release' as const), keys, token }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ verb: fc.constant('release' as const), keys, token, uncounted: fc.boolean() }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ verb: fc.constant('pass' as const), ms: fc.constantFrom(1, 49, 50) }),
@@ -47,7 +50,7 @@ export async function expectAgreementWithModel(
       if (step.verb === 'commit') {
         await Promise.all([store, model].map((each) => each.commit(named, { retainMs: RETAIN_MS })));
       } else if (step.verb === 'release') {
-        await Promise.all([store, model].map((each) => each.release(named, { token: step.token })));
+        await Promise.all([store, model].map((each) => each.release(named, step)));
       } else {
         const both = await Promise.all([store, model].map((each) => each.claim(named, step)));
         const [actual, expected] = both.map((claims) => claims.map(describeClaim));
