@@ -91,7 +91,7 @@ END $migration$`);
       const { rows } = await client.query(
         `DELETE FROM ${this.#quotedName} WHERE key IN (
   SELECT key FROM ${this.#quotedName}
-  WHERE expires_at <= clock_timestamp() AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+  WHERE expires_at <= clock_timestamp()
   LIMIT $1 FOR UPDATE SKIP LOCKED
 ) RETURNING 1`,
         [batchSize],
@@ -128,9 +128,10 @@ END $migration$`);
     ...values: readonly unknown[]
   ): Promise<[key: string, row: Row][]> {
     if (keys.length === 0) return [];
-    const keyOfStored = new Map(keys.map((key) => [toStoredKey(key), key]));
+    const storedKeys = keys.map(toStoredKey);
+    const keyOfStored = new Map(storedKeys.map((stored, index) => [stored, keys[index]]));
     const { rows } = await client
-      .query(this.#statements[statement], [[...keyOfStored.keys()], ...values])
+      .query(this.#statements[statement], [storedKeys, ...values])
       .catch((error) => this.#rethrow(error));
     // Sound: every driver returns a row as an object by column name unless it is asked for arrays.
     return (rows as Row[]).map((row) => {
@@ -200,7 +201,7 @@ FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_m
 ON CONFLICT (key) DO UPDATE SET
   state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
   attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
-  expires_at = CASE WHEN inbox.token = excluded.token THEN inbox.expires_at ELSE excluded.expires_at END
+  expires_at = excluded.expires_at
 WHERE inbox.token = excluded.token OR ${FREE}
 RETURNING key, attempts`,
 
@@ -214,10 +215,13 @@ FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
 
-    release: `UPDATE ${name} SET state = 'failed', token = NULL, lease_until = NULL
-WHERE key IN (
-  SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
-  ORDER BY key COLLATE "C" FOR UPDATE
-)`,
+    release: `UPDATE ${name} AS inbox
+SET state = 'failed', token = NULL, lease_until = NULL, attempts = inbox.attempts - held.uncounted::int
+FROM (
+  SELECT leased.key, wanted.uncounted
+  FROM unnest($1::text[], $2::text[], $3::bool[]) AS wanted (key, token, uncounted)
+  JOIN ${name} AS leased ON leased.key = wanted.key AND leased.token = wanted.token AND leased.state = 'leased'
+  ORDER BY leased.key COLLATE "C" FOR UPDATE OF leased
+) AS held WHERE inbox.key = held.key`,
   };
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { checkOptions, type OptionShape, option, timeoutOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
+import { reportDriverErrors } from '../observability/driver-errors.ts';
 import {
   type Claim,
   DEFAULT_COMMAND_TIMEOUT_MS,
@@ -52,10 +53,10 @@ return {}
 `);
 
 const RELEASE_SCRIPT = createScript(`
-local my_token, forget_ms = unpack(ARGV)
+local my_token, forget_ms, uncounted = unpack(ARGV)
 for _, key in ipairs(KEYS) do
   local count, token = string.match(redis.call('GET', key) or '', '^L (%d+) %d+ (.*)$')
-  if token == my_token then redis.call('SET', key, 'F ' .. count, 'PX', forget_ms) end
+  if token == my_token then redis.call('SET', key, string.format('F %d', count - uncounted), 'PX', forget_ms) end
 end
 return {}
 `);
@@ -84,6 +85,7 @@ const storeOptions = z.strictObject({
  *
  * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses
  * the last writes costs duplicates, never events. Methods reject with the client's errors, and when `commandTimeoutMs` is over.
+ * Leases and retention run on the clock of Redis, so fake timers do not move them.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -92,7 +94,8 @@ const storeOptions = z.strictObject({
 export class RedisDedupeStore implements DedupeStore {
   readonly #runScript: RunScript;
   readonly #keyPrefix: string;
-  readonly #commandTimeoutMs: number;
+  /** Time limit of one call, in milliseconds. */
+  readonly commandTimeoutMs: number;
   #sendsKeysOneByOne = false;
 
   /**
@@ -102,8 +105,9 @@ export class RedisDedupeStore implements DedupeStore {
   constructor(options: RedisDedupeStoreOptions) {
     const { redis, keyPrefix, commandTimeoutMs } = checkOptions(storeOptions, options);
     this.#runScript = createScriptRunner(redis);
+    reportDriverErrors('Redis', redis);
     this.#keyPrefix = keyPrefix;
-    this.#commandTimeoutMs = commandTimeoutMs;
+    this.commandTimeoutMs = commandTimeoutMs;
   }
 
   async claim(
@@ -120,13 +124,16 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
   }
 
-  async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
-    await this.#run(RELEASE_SCRIPT, keys, options.token, `${OUTLASTS_SENDER_MS}`);
+  async release(
+    keys: readonly string[],
+    { token, uncounted = false }: { readonly token: string; readonly uncounted?: boolean },
+  ): Promise<void> {
+    await this.#run(RELEASE_SCRIPT, keys, token, `${OUTLASTS_SENDER_MS}`, uncounted ? '1' : '0');
   }
 
   #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
     const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
-    return withTimeLimit(() => this.#send(script, stored, values), this.#commandTimeoutMs);
+    return withTimeLimit(() => this.#send(script, stored, values), this.commandTimeoutMs);
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {

@@ -30,6 +30,7 @@ import {
   reservedTokens,
   UNSENT_LEASE_MS,
 } from '../limiter/limiter.ts';
+import { reportDriverErrors } from '../observability/driver-errors.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
 import {
   formatKeys,
@@ -148,11 +149,13 @@ type SharedBucketOptions = ReturnType<typeof resolveSharedOptions>;
 function resolveSharedOptions(options: RedisLimiterOptions) {
   const { redis, onUnavailable, logger, ...settings } = checkOptions(limiterOptions, options);
   const isLocalAllowed = onUnavailable === 'local';
+  const runScript = createScriptRunner(redis);
+  reportDriverErrors('Redis', redis, logger);
   return {
     ...settings,
     ...watchRedis(isLocalAllowed, logger),
     isLocalAllowed,
-    runScript: createScriptRunner(redis),
+    runScript,
     processId: randomBytes(9).toString('base64url'),
   };
 }

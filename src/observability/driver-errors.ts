@@ -1,0 +1,44 @@
+import { systemClock } from '../common/clock.ts';
+import { hasMethods } from '../common/option-checks.ts';
+import { formatError, type LogAdapter, type Logger, resolveLogger } from './logger.ts';
+
+const LINE_EVERY_MS = 60_000;
+
+interface Emitter {
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  listeners(event: 'error'): readonly object[];
+}
+
+/** The listeners that were added here, and where each logs. */
+const logOfListener = new WeakMap<object, LogAdapter>();
+
+/**
+ * Adds an `error` listener to a driver's client or pool, unless it has one from here. Without a listener, Node ends the process
+ * when the server goes away. At most one line a minute is logged, and none while the program has a listener of its own.
+ *
+ * @param server - the name of the server, for the line
+ * @param client - ignored if it emits no events
+ * @param logger - where to log. Default: the console, or the logger of a limiter on the same client
+ */
+export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
+  if (!isEmitter(client)) return;
+  const log = resolveLogger(logger, 'warn');
+  const known = client.listeners('error').find((listener) => logOfListener.has(listener));
+  if (known !== undefined) {
+    if (logger !== undefined) logOfListener.set(known, log);
+    return;
+  }
+  let nextLineAt = Number.NEGATIVE_INFINITY;
+  const listener = (error: unknown) => {
+    const now = systemClock.now();
+    if (now < nextLineAt || client.listeners('error').length > 1) return;
+    nextLineAt = now + LINE_EVERY_MS;
+    logOfListener.get(listener)?.warn(`The ${server} client reported an error: ${formatError(error)}`);
+  };
+  logOfListener.set(listener, log);
+  client.on('error', listener);
+}
+
+function isEmitter(client: object): client is Emitter {
+  return hasMethods(client, 'on', 'listeners');
+}

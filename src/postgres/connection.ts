@@ -1,0 +1,72 @@
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import { hasMethods } from '../common/option-checks.ts';
+import type { Queryable } from './table.ts';
+
+/** A connection lent by a pool. */
+interface PooledConnection extends Queryable {
+  release(destroy: boolean): void;
+  on?(event: 'error', listener: () => void): unknown;
+  off?(event: 'error', listener: () => void): unknown;
+}
+
+interface ConnectionPool extends Queryable {
+  /** `pg` calls back, and then returns nothing; other pools may return a promise and ignore the callback. */
+  connect(
+    callback: (error: unknown, connection: PooledConnection | undefined) => void,
+  ): Promise<PooledConnection> | undefined;
+}
+
+/**
+ * Runs statements on a connection that the pool lends. A connection that was cut off without a word never replies, so after
+ * twice `limitMs` it is destroyed and the pool may open another one. Until then a late reply still tells what was claimed.
+ */
+export async function withConnection<Result>(
+  pool: Queryable,
+  limitMs: number,
+  work: (connection: Queryable) => Promise<Result>,
+): Promise<Result> {
+  if (!lendsConnections(pool)) return work(pool);
+  const connection = await borrow(pool);
+  let isLent = true;
+  const giveBack = (destroy: boolean) => {
+    if (!isLent) return;
+    isLent = false;
+    systemClock.clearTimeout(timer);
+    connection.off?.('error', ignore);
+    connection.release(destroy);
+  };
+  const timer = systemClock.setTimeout(() => giveBack(true), Math.min(2 * limitMs, MAX_TIMER_MS));
+  // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
+  timer.unref?.();
+  try {
+    const result = await work(connection);
+    giveBack(false);
+    return result;
+  } catch (error) {
+    // Destroy the connection, as `pool.query` does, because the error may be about the connection.
+    giveBack(true);
+    throw error;
+  }
+}
+
+/** Without an `error` listener, a lent connection that breaks would end the process. Its statement rejects anyway. */
+function borrow(pool: ConnectionPool): Promise<PooledConnection> {
+  return new Promise((resolve, reject) => {
+    const lend = (connection: PooledConnection) => {
+      connection.on?.('error', ignore);
+      resolve(connection);
+    };
+    // Not a promise, because a new connection can break before the promise's callbacks run.
+    const promise = pool.connect((error, connection) =>
+      connection === undefined ? reject(error) : lend(connection),
+    );
+    promise?.then(lend, reject);
+  });
+}
+
+function ignore(): void {}
+
+/** Recognises a `Pool` of `pg` or of a driver with the same interface; a `Client` has `connect`, but no `totalCount`. */
+function lendsConnections(pool: Queryable): pool is ConnectionPool {
+  return hasMethods(pool, 'connect') && 'totalCount' in pool && typeof pool.totalCount === 'number';
+}

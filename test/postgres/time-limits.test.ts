@@ -1,0 +1,245 @@
+import { EventEmitter } from 'node:events';
+import { mock } from 'node:test';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
+import { WebhookInbox } from '../../src/webhooks/index.ts';
+import { settled } from '../support/settled.ts';
+import { useVirtualTime } from '../support/virtual-time.ts';
+
+const LEASE = { token: 'mine', leaseMs: 60_000 };
+const TOO_LATE = { reason: { message: 'Expected the store to respond within 2000 ms' } };
+const LOST = new Error('connection lost');
+
+/** A database whose statements each reply after a number of milliseconds; more statements never reply. */
+class SlowDatabase {
+  /** The keys of each statement. */
+  readonly sent: (readonly string[])[] = [];
+  readonly #delays: number[];
+
+  constructor(...delays: number[]) {
+    this.#delays = delays;
+  }
+
+  readonly query: Queryable['query'] = (_text, [keys] = []) => {
+    const sent = keys as string[]; // The store sends its keys as the first value.
+    this.sent.push(sent);
+    const rows = sent.map((key) => ({ key, attempts: 1 }));
+    return new Promise((resolve) => {
+      const delayMs = this.#delays.shift();
+      if (delayMs !== undefined) setTimeout(() => resolve({ rows }), delayMs);
+    });
+  };
+}
+
+/** A pool as that of `pg`; `log` has what happened to its connections. */
+function makePool(query: Queryable['query'], { connectMs = 0 } = {}) {
+  const log: string[] = [];
+  const connections: EventEmitter[] = [];
+  const pool = {
+    totalCount: 0,
+    query: () => Promise.reject(new Error('the pool itself was queried')),
+    connect: async () => {
+      if (connectMs > 0) await new Promise((resolve) => setTimeout(resolve, connectMs));
+      log.push('lent');
+      const release = (destroy: boolean) => log.push(destroy ? 'destroyed' : 'released');
+      const connection = Object.assign(new EventEmitter(), { query, release });
+      connections.push(connection);
+      return connection;
+    },
+  };
+  return { pool, log, connections };
+}
+
+describe('a database that hangs', () => {
+  test.each([
+    ['claim', (store: PostgresDedupeStore) => store.claim(['a'], LEASE)],
+    ['commit', (store: PostgresDedupeStore) => store.commit(['a'], { retainMs: 1 })],
+    ['release', (store: PostgresDedupeStore) => store.release(['a'], LEASE)],
+  ])('%s → rejects after commandTimeoutMs', async (_title, call) => {
+    const clock = useVirtualTime();
+    const store = new PostgresDedupeStore({ pool: new SlowDatabase(), commandTimeoutMs: 20 });
+    const outcome = expect(call(store)).rejects.toThrow('Expected the store to respond within 20 ms');
+    await clock.advance(20);
+    await outcome;
+    expect(store.commandTimeoutMs).toBe(20);
+  });
+
+  test('a call behind a hanging call → rejects after one limit, counted from its own start', async () => {
+    const clock = useVirtualTime();
+    const store = new PostgresDedupeStore({ pool: new SlowDatabase() });
+    const first = store.claim(['a'], LEASE).catch(() => {});
+    await clock.advance(500);
+    const outcome = Promise.allSettled([store.claim(['b'], LEASE)]);
+    await clock.advance(2_000);
+    expect(await outcome).toMatchObject([TOO_LATE]);
+    await first;
+    expect(store.commandTimeoutMs).toBe(2_000);
+  });
+
+  test('a hanging statement → the next one is sent after commandTimeoutMs', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase();
+    const store = new PostgresDedupeStore({ pool: database });
+    const outcomes = Promise.allSettled([store.claim(['a'], LEASE)]);
+    await clock.advance(1_500);
+    const later = Promise.allSettled([store.claim(['b'], LEASE)]);
+    await clock.advance(499);
+    expect(database.sent).toEqual([['a']]);
+    await clock.advance(1);
+    expect(database.sent).toEqual([['a'], ['b']]);
+    await clock.advance(2_000);
+    await Promise.all([outcomes, later]);
+  });
+
+  test('a call that gives up while it waits for other statements → never sent', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase();
+    const { pool, log } = makePool(database.query);
+    const store = new PostgresDedupeStore({ pool });
+    const full = Array.from({ length: 1_000 }, (_, index) => `full-${index}`);
+    const outcomes = Promise.allSettled([['a'], full, ['late']].map((keys) => store.claim(keys, LEASE)));
+    await clock.advance(2_000);
+    expect(await outcomes).toMatchObject([TOO_LATE, TOO_LATE, TOO_LATE]);
+    await clock.advance(10_000);
+    expect(database.sent).toEqual([['a'], full]);
+    expect(log).toEqual(['lent', 'lent', 'destroyed', 'destroyed']);
+  });
+
+  test('a claim that succeeds after its limit → the inbox releases its keys at once', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(2_500, 0, 0);
+    const store = new PostgresDedupeStore({ pool: database });
+    const released = vi.spyOn(store, 'release');
+    const inbox = new WebhookInbox({ store, onError: () => {} });
+    const report = inbox.process({ trackerId: 't', events: [{ eventId: 'e' }] }, { onEvent: () => {} });
+    await clock.advance(2_000);
+    expect(await report).toMatchObject({ outcome: 'unavailable' });
+    released.mockClear();
+    await clock.advance(499);
+    expect(released).not.toHaveBeenCalled();
+    await clock.advance(1);
+    expect(released).toHaveBeenCalledOnce();
+  });
+
+  test('timers faked by node:test → the limit follows them', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    onTestFinished(() => mock.timers.reset());
+    const { pool, log } = makePool(new SlowDatabase().query);
+    const store = new PostgresDedupeStore({ pool });
+    const outcome = Promise.allSettled([store.claim(['a'], LEASE)]);
+    await settled();
+    mock.timers.tick(2_000);
+    expect(await outcome).toMatchObject([TOO_LATE]);
+    mock.timers.tick(2_000);
+    expect(log).toEqual(['lent', 'destroyed']);
+  });
+});
+
+describe('a pool that lends connections', () => {
+  test('claim, commit and release → each runs on a connection, which is released', async () => {
+    const { pool, log } = makePool(async () => ({ rows: [] }));
+    const store = new PostgresDedupeStore({ pool });
+    // The claim reads the keys that it did not get on the same connection.
+    await store.claim(['a'], LEASE);
+    await store.commit(['a'], { retainMs: 1 });
+    await store.release(['a'], LEASE);
+    expect(log).toEqual(['lent', 'released', 'lent', 'released', 'lent', 'released']);
+  });
+
+  test('a `Client`, which has `connect` but no `totalCount` → its `query` is used', async () => {
+    const connect = vi.fn();
+    const query = vi.fn(async () => ({ rows: [{ key: 'a', attempts: 1 }] }));
+    const client = { query, connect };
+    await new PostgresDedupeStore({ pool: client }).claim(['a'], LEASE);
+    expect([query.mock.calls.length, connect.mock.calls.length]).toEqual([1, 0]);
+  });
+
+  test('a statement that fails → its connection is destroyed, and the call rejects with its error', async () => {
+    const { pool, log } = makePool(() => Promise.reject(LOST));
+    await expect(new PostgresDedupeStore({ pool }).claim(['a'], LEASE)).rejects.toBe(LOST);
+    expect(log).toEqual(['lent', 'destroyed']);
+  });
+
+  test('a pool that cannot connect → the calls that wait reject with its error, and the next call tries again', async () => {
+    const connect = vi.fn(() => Promise.reject(LOST));
+    const pool = { ...makePool(vi.fn()).pool, connect };
+    const store = new PostgresDedupeStore({ pool });
+    const outcomes = await Promise.allSettled([store.claim(['a'], LEASE), store.claim(['b'], LEASE)]);
+    expect(outcomes).toMatchObject([{ reason: LOST }, { reason: LOST }]);
+    await expect(store.claim(['a'], LEASE)).rejects.toBe(LOST);
+    expect(connect).toHaveBeenCalledTimes(3);
+  });
+
+  test('a connection that breaks while it is lent → no uncaught error; its listener goes when it is returned', async () => {
+    const clock = useVirtualTime();
+    const { pool, connections } = makePool(new SlowDatabase(10).query);
+    const claim = new PostgresDedupeStore({ pool }).claim(['a'], LEASE);
+    await settled();
+    connections[0]?.emit('error', LOST);
+    await clock.advance(10);
+    await claim;
+    expect(connections[0]?.listenerCount('error')).toBe(0);
+  });
+
+  test('a connection that comes after its caller gave up → returned unused', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(0);
+    const { pool, log } = makePool(database.query, { connectMs: 2_001 });
+    const store = new PostgresDedupeStore({ pool });
+    const outcome = Promise.allSettled([store.claim(['a'], LEASE)]);
+    await clock.advance(2_001);
+    expect(await outcome).toMatchObject([TOO_LATE]);
+    expect([database.sent, log]).toEqual([[], ['lent', 'released']]);
+  });
+
+  test('a connection that comes after one of two callers gave up → only the other call is sent', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(800, 0);
+    const { pool } = makePool(database.query, { connectMs: 700 });
+    const store = new PostgresDedupeStore({ pool });
+    const first = store.claim(['a'], LEASE);
+    await clock.advance(100);
+    const gone = Promise.allSettled([store.claim(['gone'], LEASE)]);
+    await clock.advance(1_300);
+    const kept = store.claim(['kept'], LEASE);
+    await clock.advance(900);
+    await Promise.all([first, kept]);
+    expect(await gone).toMatchObject([TOO_LATE]);
+    expect(database.sent).toEqual([['a'], ['kept']]);
+  });
+
+  test('a statement without a reply → its connection is kept for another limit, then destroyed', async () => {
+    const clock = useVirtualTime();
+    const { pool, log } = makePool(new SlowDatabase().query);
+    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
+    await clock.advance(3_999);
+    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent']]);
+    await clock.advance(1);
+    expect(log).toEqual(['lent', 'destroyed']);
+  });
+
+  test('a statement with a late reply → its connection is released, not destroyed', async () => {
+    const clock = useVirtualTime();
+    const { pool, log } = makePool(new SlowDatabase(3_999).query);
+    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
+    await clock.advance(10_000);
+    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent', 'released']]);
+  });
+
+  test('a reply after the connection was destroyed → nothing more happens to the connection', async () => {
+    const clock = useVirtualTime();
+    const { pool, log } = makePool(new SlowDatabase(4_001).query);
+    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
+    await clock.advance(10_000);
+    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent', 'destroyed']]);
+  });
+
+  test('a limit of 24 days → the connection is not destroyed at once', async () => {
+    const clock = useVirtualTime();
+    const { pool, log } = makePool(new SlowDatabase(50).query);
+    const claim = new PostgresDedupeStore({ pool, commandTimeoutMs: 2 ** 31 - 1 }).claim(['a'], LEASE);
+    await clock.advance(50);
+    await claim;
+    expect([log, clock.timerCount]).toEqual([['lent', 'released'], 0]);
+  });
+});
