@@ -54,6 +54,23 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     });
   });
 
+  test('claims at the very millisecond in which a lease ends → busy or acquired, never done', async () => {
+    const store = new RedisDedupeStore({ redis: admin, keyPrefix });
+    const statuses = new Set<string | undefined>();
+    for (let round = 0; round < 10; round += 1) {
+      const key = randomUUID();
+      await store.claim([key], { token: 'theirs', leaseMs: 5 });
+      let found = 'busy';
+      // Claims are sent without waiting for replies, so that some run within each millisecond.
+      while (found === 'busy') {
+        const claims = await Promise.all(Array.from({ length: 20 }, () => store.claim([key], LEASE)));
+        for (const [claim] of claims) statuses.add(claim?.status);
+        found = claims.at(-1)?.[0]?.status ?? '';
+      }
+    }
+    expect([...statuses].sort()).toEqual(['acquired', 'busy']);
+  });
+
   test.each([
     ['a claimed key → kept for a week, so that attempts are counted over all redeliveries', 50, 7],
     ['a lease longer than a week → the key is kept as long as the lease', 9 * DAY_MS, 9],

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type RedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
 import type { IoredisClient, NodeRedisClient } from '../../src/redis/redis-client.ts';
+import { deferred } from '../support/deferred.ts';
+import { settled } from '../support/settled.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -46,6 +48,15 @@ describe('commands', () => {
     const { store, sent } = makeStore();
     await store.commit(['a', 'b'], { retainMs: 99.5 });
     expect(sent).toEqual(['p:a p:b | 100']);
+  });
+
+  test.each([
+    [false, 0],
+    [true, 1],
+  ])('release with uncounted %s → one script, which takes %i from the attempts', async (uncounted, taken) => {
+    const { store, sent } = makeStore();
+    await store.release(['a', 'b'], { token: 'mine', uncounted });
+    expect(sent).toEqual([`p:a p:b | mine ${WEEK_MS} ${taken}`]);
   });
 
   test('no prefix → a default prefix that names the package', async () => {
@@ -101,6 +112,24 @@ describe('replies', () => {
     const { store } = makeStore(crossSlot, [1], [0]);
     const claims = await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
     expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
+  });
+
+  test('one of several scripts fails at once → the claim rejects only when the others have ended', async () => {
+    const slow = deferred<unknown>();
+    let keysSent = 0;
+    const redis = nodeRedis(async (_command, _script, keys) => {
+      keysSent += keys.length;
+      if (keys.includes('p:k0')) throw new Error('OOM command not allowed');
+      return slow.promise;
+    });
+    const keys = Array.from({ length: 1_001 }, (_, index) => `k${index}`);
+    const onEnd = vi.fn();
+    const claim = new RedisDedupeStore({ redis, keyPrefix: 'p:' }).claim(keys, { token: 't', leaseMs: 1 });
+    claim.catch(onEnd);
+    await settled();
+    expect([keysSent, onEnd.mock.calls.length]).toEqual([1_001, 0]);
+    slow.resolve([1]);
+    await expect(claim).rejects.toThrow('OOM');
   });
 
   test('an error that is not about a cluster → rejects with it, and nothing is sent again', async () => {
@@ -194,6 +223,7 @@ describe('Redis that does not respond', () => {
     ['release', undefined, 2_000, (store: RedisDedupeStore) => store.release(['a'], { token: 't' })],
   ])('%s with commandTimeoutMs %s → rejects after %i ms', async (_title, commandTimeoutMs, limitMs, call) => {
     const store = new RedisDedupeStore({ redis: hanging, commandTimeoutMs });
+    expect(store.commandTimeoutMs).toBe(limitMs);
     const outcome = expect(call(store)).rejects.toThrow(`within ${limitMs} ms`);
     await vi.advanceTimersByTimeAsync(limitMs);
     await outcome;
