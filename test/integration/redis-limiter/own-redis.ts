@@ -8,7 +8,7 @@ import { join } from 'node:path';
 /** A Redis for one test, which the test may stop and reconfigure. */
 export interface OwnRedis {
   readonly port: number;
-  stop(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Whether `redis-server` is installed. */
@@ -34,10 +34,10 @@ export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   await ready(server);
   return {
     port,
-    stop: async () => {
+    stop: async (signal) => {
       process.off('exit', kill);
       const exited = once(server, 'exit');
-      server.kill();
+      server.kill(signal);
       await exited;
       await rm(directory, { recursive: true });
     },
@@ -56,7 +56,7 @@ function ready(server: ChildProcess): Promise<void> {
 }
 
 /** Finds a free port. */
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
