@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 import { type DedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+import { openFreezingProxy } from './freezing-proxy.ts';
 import { makePool, useSchema } from './postgres-schema.ts';
 import { ownKeys } from './redis-clients.ts';
 import { describeWithPostgres, describeWithRedis } from './services.ts';
@@ -48,6 +49,32 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     await store.createTable();
     const statement = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1';
     expect(await deliverDuringCuts(store, () => admin.query(statement, [schema]))).toEqual(ALL_ONCE);
+  });
+
+  test('all connections of its pool freeze, three times → new connections take over, and every event is handled once', async () => {
+    const proxy = await openFreezingProxy(url);
+    onTestFinished(() => proxy.close());
+    const pool = makePool({ connectionString: proxy.url, max: 4 });
+    onTestFinished(() => pool.end());
+    const store = new PostgresDedupeStore({ pool, table: `${schema}.frozen`, commandTimeoutMs: 200 });
+    await store.createTable();
+    const inbox = new WebhookInbox({ store, onError: () => {} });
+    const onEvent = vi.fn();
+    for (const incident of ['first', 'second', 'third']) {
+      // Fill the pool, so that no new connection can be opened beside the frozen ones.
+      await vi.waitFor(async () => {
+        const sleeping = { text: 'SELECT pg_sleep(0.05)', query_timeout: 1_000 };
+        await Promise.allSettled(Array.from({ length: 4 }, () => pool.query(sleeping)));
+        expect(pool.idleCount).toBe(4);
+      }, 5_000);
+      proxy.freeze();
+      const body = { trackerId: incident, events: [{ eventId: 'a' }] };
+      await vi.waitFor(async () => expect(await inbox.process(body, onEvent)).toMatchObject({ handled: 1 }), {
+        timeout: 8_000,
+        interval: 10,
+      });
+    }
+    expect(onEvent).toHaveBeenCalledTimes(3);
   });
 });
 
