@@ -62,7 +62,7 @@ function judge(run: SoakResult) {
   const { kill, flush } = redis.excused;
   return [
     {
-      promise: 'no event is lost (Redis store, PostgreSQL store, transactional inbox, polling)',
+      promise: 'no event is lost (Redis store, PostgreSQL store, own transactions, polling)',
       found: list('lost'),
       isKept: all.every(({ lost }) => lost === 0),
     },
@@ -73,7 +73,7 @@ function judge(run: SoakResult) {
     },
     {
       promise: 'excused: a kill before the commit; in Redis also a FLUSHALL',
-      found: `Redis store ${kill} and ${flush}; PostgreSQL store ${postgres.excused.kill}; transactional inbox ${transactional.excused.kill}`,
+      found: `Redis store ${kill} and ${flush}; PostgreSQL store ${postgres.excused.kill}; own transactions ${transactional.excused.kill}`,
       isKept: transactional.excused.kill === 0,
     },
     {

@@ -7,11 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { isTrackingError, TrackingClient } from '../../src/index.ts';
-import { PostgresDedupeStore, TransactionalInbox } from '../../src/postgres/index.ts';
+import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import { RedisDedupeStore, RedisLimiter } from '../../src/redis/index.ts';
 import {
   createWebhookHandler,
   type DedupeStore,
+  MemoryDedupeStore,
   toNodeHandler,
   WebhookInbox,
 } from '../../src/webhooks/index.ts';
@@ -111,8 +112,9 @@ async function startReceiving(client: TrackingClient) {
   const { postgresUrl: connectionString, schema } = task;
   const openPool = () => {
     const pool = new pg.Pool({ connectionString, application_name: schema, max: 4 });
-    // Without a listener, the end of an idle connection would end the process.
+    // Without these listeners, the end of an idle or a borrowed connection would end the process.
     pool.on('error', () => {});
+    pool.on('connect', (connection) => connection.on('error', () => {}));
     return pool;
   };
   const [pool, transactionPool] = [openPool(), openPool()];
@@ -132,17 +134,25 @@ async function startReceiving(client: TrackingClient) {
   const handlers = {
     redis: handleWith('redis', new RedisDedupeStore({ redis, keyPrefix: schema })),
     postgres: handleWith('postgres', new PostgresDedupeStore({ pool, table: `${schema}.inbox` })),
+    // The memory is lost with the process, so only the unique key keeps an event from being written again.
     transactional: createWebhookHandler({
       secret: task.secret,
-      inbox: new TransactionalInbox({
-        pool: transactionPool,
-        table: `${schema}.transactional_inbox`,
-        onError,
-      }),
-      onEvent: async (_, { key, transaction }) => {
-        await work();
-        await transaction.query(`INSERT INTO ${schema}.effects (key) VALUES ($1)`, [key]);
-        await work();
+      inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError }),
+      onEvent: async (_, { key }) => {
+        const transaction = await transactionPool.connect();
+        try {
+          await transaction.query('BEGIN');
+          await work();
+          const insert = `INSERT INTO ${schema}.handled_events VALUES ($1) ON CONFLICT DO NOTHING`;
+          const { rowCount } = await transaction.query(insert, [key]);
+          if (rowCount !== 0) await transaction.query(`INSERT INTO ${schema}.effects VALUES ($1)`, [key]);
+          await work();
+          await transaction.query('COMMIT');
+          transaction.release();
+        } catch (error) {
+          transaction.release(true);
+          throw error;
+        }
       },
     }),
   };

@@ -29,11 +29,11 @@ export type SoakResult = Awaited<ReturnType<typeof runSoak>>;
 /** Creates a schema in PostgreSQL that only this soak uses. */
 async function openPostgres(url: string) {
   const schema = `soak_${randomUUID().slice(0, 8)}`;
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const pool = new pg.Pool({ connectionString: url, max: 1 }).on('error', console.error);
   await pool.query(`CREATE SCHEMA ${schema}`);
+  await pool.query(`CREATE TABLE ${schema}.handled_events (key text PRIMARY KEY)`);
   await pool.query(`CREATE TABLE ${schema}.effects (key text)`);
-  for (const table of ['inbox', 'transactional_inbox'])
-    await new PostgresDedupeStore({ pool, table: `${schema}.${table}` }).createTable();
+  await new PostgresDedupeStore({ pool, table: `${schema}.inbox` }).createTable();
   return {
     schema,
     endConnections: async () => {

@@ -61,19 +61,36 @@ function writeByHand(save: (keys: readonly string[], item: WebhookItem) => Promi
 /** Opens the receivers on real databases; `close` removes everything that the receivers wrote. */
 async function openReceivers(redisUrl: string, postgresUrl: string) {
   const schema = `bench_${randomUUID().replaceAll('-', '')}`;
-  const pool = new pg.Pool({ connectionString: postgresUrl, max: 10 });
+  const pool = new pg.Pool({ connectionString: postgresUrl, max: 10 }).on('error', console.error);
   await pool.query(`CREATE SCHEMA ${schema}`);
   await pool.query(`CREATE TABLE ${schema}.seen (key text PRIMARY KEY)`);
   await pool.query(`CREATE TABLE ${schema}.effects (key text, status text)`);
   const postgresStore = new postgres.PostgresDedupeStore({ pool, table: `${schema}.inbox` });
   await postgresStore.createTable();
-  const inbox = new postgres.TransactionalInbox({ pool, table: `${schema}.transactional_inbox` });
-  await inbox.createTable();
-  const redis = new Redis(redisUrl);
+  const redis = new Redis(redisUrl).on('error', console.error);
   const redisStore = new redisEntry.RedisDedupeStore({ redis, keyPrefix: `${schema}:ours:` });
   const seen = new Set<string>();
   const handle = (store: DedupeStore) =>
     webhooks.createWebhookHandler({ secret: SECRET, store, onEvent: () => {} });
+
+  /** Writes the events whose keys are new, in one transaction. */
+  const writeOnce = async (events: readonly (readonly [key: string, status: unknown])[]) => {
+    const client = await pool.connect();
+    try {
+      await client.query('BEGIN');
+      for (const [key, status] of events) {
+        const insert = `INSERT INTO ${schema}.seen VALUES ($1) ON CONFLICT DO NOTHING`;
+        const { rowCount } = await client.query(insert, [key]);
+        if (rowCount !== 0)
+          await client.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, [key, status]);
+      }
+      await client.query('COMMIT');
+      client.release();
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  };
 
   const cases: ReceiverCase[] = [
     {
@@ -86,34 +103,16 @@ async function openReceivers(redisUrl: string, postgresUrl: string) {
       }),
     },
     {
-      name: '`TransactionalInbox`',
+      name: 'a transaction in the callback',
       must: 0.35,
       ours: webhooks.createWebhookHandler({
         secret: SECRET,
-        inbox,
-        onEvent: async ({ status }, { key, transaction }) => {
-          await transaction.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, [key, status]);
-        },
+        store: new webhooks.MemoryDedupeStore(),
+        onEvent: ({ status }, { key }) => writeOnce([[key, status]]),
       }),
-      byHand: writeByHand(async (keys, { events }) => {
-        const client = await pool.connect();
-        try {
-          await client.query('BEGIN');
-          for (const [index, key] of keys.entries()) {
-            const insert = `INSERT INTO ${schema}.seen VALUES ($1) ON CONFLICT DO NOTHING RETURNING key`;
-            const { rowCount } = await client.query(insert, [key]);
-            if (rowCount === 0) continue;
-            const row = [key, events[index]?.status];
-            await client.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, row);
-          }
-          await client.query('COMMIT');
-        } catch (error) {
-          await client.query('ROLLBACK');
-          throw error;
-        } finally {
-          client.release();
-        }
-      }),
+      byHand: writeByHand((keys, { events }) =>
+        writeOnce(keys.map((key, index) => [key, events[index]?.status])),
+      ),
     },
     {
       name: '`RedisDedupeStore`',

@@ -11,7 +11,7 @@ export interface StoreResult {
   readonly events: number;
   readonly seconds: number;
   readonly lost: number;
-  /** Number of times that an event was handled again, or with `TransactionalInbox`, written again. */
+  /** Number of times that an event was handled again, or with `transaction`, written again. */
   readonly repeats: number;
   /** Number of repeats that no kill between handling and commit explains. */
   readonly unexcused: number;
@@ -19,7 +19,7 @@ export interface StoreResult {
   readonly responses: Readonly<Record<number, number>>;
 }
 
-const INBOXES: readonly InboxKind[] = ['redis', 'ioredis', 'postgres', 'postgres transactional'];
+const INBOXES: readonly InboxKind[] = ['redis', 'ioredis', 'postgres', 'transaction'];
 
 /** Sends each event three times, shuffled, to four receiver processes on each store: undisturbed, then with kills. */
 export async function measureStores(redisUrl: string, postgresUrl: string, isQuick: boolean) {
@@ -27,9 +27,9 @@ export async function measureStores(redisUrl: string, postgresUrl: string, isQui
   for (const inbox of INBOXES) {
     for (const kills of [0, isQuick ? 3 : 10]) {
       console.error(`${inbox}, ${kills} kills`);
-      const run = inbox.startsWith('postgres') ? runOnPostgres : runOnRedis;
-      const url = inbox.startsWith('postgres') ? postgresUrl : redisUrl;
-      results.push(await run(url, inbox, kills, isQuick ? 500 : 3_000));
+      const isOnRedis = inbox === 'redis' || inbox === 'ioredis';
+      const run = isOnRedis ? runOnRedis : runOnPostgres;
+      results.push(await run(isOnRedis ? redisUrl : postgresUrl, inbox, kills, isQuick ? 500 : 3_000));
     }
   }
   return results;
@@ -46,13 +46,14 @@ async function runOnRedis(url: string, inbox: InboxKind, kills: number, events: 
 
 async function runOnPostgres(url: string, inbox: InboxKind, kills: number, events: number) {
   const namespace = `bench_${randomUUID().slice(0, 8)}`;
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const pool = new pg.Pool({ connectionString: url, max: 1 }).on('error', console.error);
   try {
     await pool.query(`CREATE SCHEMA ${namespace}`);
+    await pool.query(`CREATE TABLE ${namespace}.handled_events (key text PRIMARY KEY)`);
     await pool.query(`CREATE TABLE ${namespace}.effects (key text)`);
     await new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }).createTable();
     const result = await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
-    if (inbox !== 'postgres transactional') return result;
+    if (inbox !== 'transaction') return result;
     // The journals also hold attempts that were rolled back, so count the committed rows instead.
     const { rows } = await pool.query(
       `SELECT count(*)::int AS written, count(DISTINCT key)::int AS events FROM ${namespace}.effects`,

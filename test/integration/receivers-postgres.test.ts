@@ -20,6 +20,7 @@ await describeWithPostgres('four receiver processes on one PostgreSQL', (url) =>
     pool = new pg.Pool({ connectionString: url, max: 2 });
     for (const schema of Object.values(schemas)) {
       await pool.query(`CREATE SCHEMA ${schema}`);
+      await pool.query(`CREATE TABLE ${schema}.handled_events (key text PRIMARY KEY)`);
       await pool.query(`CREATE TABLE ${schema}.effects (key text)`);
       await new PostgresDedupeStore({ pool, table: `${schema}.inbox` }).createTable();
     }
@@ -39,8 +40,8 @@ await describeWithPostgres('four receiver processes on one PostgreSQL', (url) =>
     expect(report).toMatchObject({ lost: [], unexcused: [], kills: KILLS });
   });
 
-  test('TransactionalInbox, receivers killed at random → one effect for every event', async () => {
-    const { kills } = await run('postgres transactional', schemas.atomic);
+  test('callbacks with their own transaction, receivers killed at random → one effect for every event', async () => {
+    const { kills } = await run('transaction', schemas.atomic);
     const { rows } = await pool.query(
       `SELECT count(*)::int AS effects, count(DISTINCT key)::int AS events FROM ${schemas.atomic}.effects`,
     );

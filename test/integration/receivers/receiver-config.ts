@@ -1,5 +1,5 @@
-/** Where the receivers of a fleet remember events. */
-export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'postgres transactional';
+/** Where the receivers of a fleet remember events; with `transaction`, each callback marks its event in its own transaction. */
+export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'transaction';
 
 /** The configuration of a receiver process, as JSON in its first argument. */
 export interface ReceiverConfig {
@@ -9,6 +9,8 @@ export interface ReceiverConfig {
   readonly namespace: string;
   /** File that takes one line for everything that must survive a SIGKILL. */
   readonly journal: string;
+  /** With `transaction`: callbacks never commit what they have inserted. */
+  readonly stalls?: boolean;
 }
 
 /** The secret that sender and receivers share. */

@@ -4,15 +4,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { PostgresDedupeStore, TransactionalInbox } from '../../../src/postgres/index.ts';
+import { PostgresDedupeStore } from '../../../src/postgres/index.ts';
 import { type RedisClient, RedisDedupeStore } from '../../../src/redis/index.ts';
 import {
   createWebhookHandler,
   type DedupeStore,
+  MemoryDedupeStore,
   toNodeHandler,
   WebhookInbox,
   type WebhookProcessor,
 } from '../../../src/webhooks/index.ts';
+import { inTransaction } from '../in-transaction.ts';
 import { type Listening, type ReceiverConfig, SECRET } from './receiver-config.ts';
 
 /** Longer than a stall of a busy machine, but short, because the events of a killed receiver wait until their lease ends. */
@@ -36,7 +38,7 @@ async function work(): Promise<void> {
 }
 
 /** Makes an inbox wait for busy events for less time than the handler allows. */
-function shortenWaits<Extra extends object>(inbox: WebhookProcessor<Extra>): WebhookProcessor<Extra> {
+function shortenWaits(inbox: WebhookProcessor): WebhookProcessor {
   return {
     process: (payload, callbacks, options) =>
       inbox.process(payload, callbacks, { ...options, busyTimeoutMs: BUSY_TIMEOUT_MS }),
@@ -63,23 +65,33 @@ function createHandler(store: DedupeStore) {
   });
 }
 
-function createTransactionalHandler(pool: pg.Pool) {
+/** The events of each process are in its own memory, so only the unique key keeps other processes from writing them again. */
+function createTransactionHandler(pool: pg.Pool) {
   return createWebhookHandler({
-    inbox: shortenWaits(new TransactionalInbox({ pool, table: `${config.namespace}.inbox` })),
+    inbox: shortenWaits(new WebhookInbox({ store: new MemoryDedupeStore() })),
     secret: SECRET,
-    onEvent: async (_, { key, transaction }) => {
-      await work();
-      await transaction.query(`INSERT INTO ${config.namespace}.effects (key) VALUES ($1)`, [key]);
-      note('handled', key);
-      await work();
-    },
+    onEvent: (_, { key }) =>
+      inTransaction(pool, async (transaction) => {
+        await work();
+        const insert = `INSERT INTO ${config.namespace}.handled_events VALUES ($1) ON CONFLICT DO NOTHING`;
+        const { rowCount } = await transaction.query(insert, [key]);
+        if (rowCount === 0) return;
+        note('handled', key);
+        await transaction.query(`INSERT INTO ${config.namespace}.effects (key) VALUES ($1)`, [key]);
+        if (config.stalls) await new Promise(() => {});
+        await work();
+      }),
   });
 }
 
 // Each receiver loads only the driver that it uses, because a fleet starts several of them on few cores.
 async function connectRedis(): Promise<RedisClient> {
-  if (config.inbox === 'ioredis') return new (await import('ioredis')).Redis(config.serviceUrl);
-  return (await import('redis')).createClient({ url: config.serviceUrl }).connect();
+  if (config.inbox === 'ioredis')
+    return new (await import('ioredis')).Redis(config.serviceUrl).on('error', console.error);
+  return (await import('redis'))
+    .createClient({ url: config.serviceUrl })
+    .on('error', console.error)
+    .connect();
 }
 
 async function openHandler() {
@@ -87,8 +99,8 @@ async function openHandler() {
   if (inbox === 'redis' || inbox === 'ioredis')
     return createHandler(new RedisDedupeStore({ redis: await connectRedis(), keyPrefix: namespace }));
   const { default: driver } = await import('pg');
-  const pool = new driver.Pool({ connectionString: serviceUrl, max: 8 });
-  if (inbox === 'postgres transactional') return createTransactionalHandler(pool);
+  const pool = new driver.Pool({ connectionString: serviceUrl, max: 8 }).on('error', console.error);
+  if (inbox === 'transaction') return createTransactionHandler(pool);
   return createHandler(new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }));
 }
 
