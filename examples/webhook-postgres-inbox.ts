@@ -1,42 +1,71 @@
-// Receives webhooks whose events take effect exactly once: the inbox row and the app's own writes share a transaction, so even
-// a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without a key on a
+// Receives webhooks whose events take effect exactly once: the key of the event and the app's own writes share a transaction, so
+// even a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without a key on a
 // PostgreSQL inside this process, or on that of DATABASE_URL, in a schema that is dropped at the end. Copy
 // to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import pc from 'picocolors';
 import { TrackingClient } from 'tracking-client';
-import type { TransactionSource } from 'tracking-client/postgres';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { PARCELS_SQL, parcelWebhooks } from './to-copy/postgres-webhooks.ts';
+import { type InTransaction, parcelWebhooks, tablesSql } from './to-copy/postgres-webhooks.ts';
 
-async function openDatabase(): Promise<{ pool: TransactionSource; name: string; close(): Promise<void> }> {
-  const connectionString = process.env['DATABASE_URL'];
-  if (connectionString !== undefined) {
-    const pool = new pg.Pool({ connectionString });
-    return { pool, name: 'the PostgreSQL of DATABASE_URL', close: () => pool.end() };
-  }
-  const pool = await PGlite.create();
-  return { pool, name: 'a PostgreSQL inside this process', close: () => pool.close() };
+interface Database {
+  readonly name: string;
+  query(sql: string): Promise<{ rows: unknown[] }>;
+  readonly inTransaction: InTransaction;
+  close(): Promise<void>;
 }
 
-const { pool, name, close } = await openDatabase();
+async function openDatabase(): Promise<Database> {
+  const connectionString = process.env['DATABASE_URL'];
+  if (connectionString === undefined) {
+    const database = await PGlite.create();
+    return {
+      name: 'a PostgreSQL inside this process',
+      query: (sql) => database.query(sql),
+      inTransaction: (work) => database.transaction(work),
+      close: () => database.close(),
+    };
+  }
+  const pool = new pg.Pool({ connectionString });
+  // Without these listeners, Node ends the process when the database goes away.
+  pool.on('error', console.error);
+  pool.on('connect', (connection) => connection.on('error', console.error));
+  return {
+    name: 'the PostgreSQL of DATABASE_URL',
+    query: (sql) => pool.query(sql),
+    inTransaction: async (work) => {
+      const transaction = await pool.connect();
+      try {
+        await transaction.query('BEGIN');
+        await work(transaction);
+        await transaction.query('COMMIT');
+        transaction.release();
+      } catch (error) {
+        transaction.release(true); // closes the connection, so that the database rolls back
+        throw error;
+      }
+    },
+    close: () => pool.end(),
+  };
+}
+
+const { name, query, inTransaction, close } = await openDatabase();
 const schema = 'webhook_inbox_example';
-await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-await pool.query(`CREATE SCHEMA ${schema}`);
-await pool.query(PARCELS_SQL(schema));
-console.log(`Parcels and inbox are in ${name}.`);
+await query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+await query(`CREATE SCHEMA ${schema}`);
+for (const sql of tablesSql(schema)) await query(sql);
+console.log(`Parcels and handled events are in ${name}.`);
 
 let breaksLeft = 3;
 const secret = 'whsec-example';
-const { webhooks, createTable } = parcelWebhooks(pool, secret, {
+const webhooks = parcelWebhooks(inTransaction, secret, {
   schema,
   afterWrites: ({ trackingNumber, status }) => {
     if (breaksLeft-- > 0) throw new Error(`${trackingNumber}: failed after counting "${status}"`);
     console.log(`  ${pc.green('counted')} ${trackingNumber}: ${status}`);
   },
 });
-await createTable();
 
 const fake = createFakeTrackingService();
 const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
@@ -63,7 +92,7 @@ const sender = createWebhookSender({
 });
 const report = await sender.flush();
 
-const { rows } = await pool.query(
+const { rows } = await query(
   `SELECT tracking_number, counted, status FROM ${schema}.parcels ORDER BY tracking_number`,
 );
 console.log(
@@ -72,5 +101,5 @@ console.log(
 console.table(rows);
 
 await webhooks.close();
-await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+await query(`DROP SCHEMA ${schema} CASCADE`);
 await close();

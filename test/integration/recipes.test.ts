@@ -10,7 +10,6 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import * as main from 'tracking-client';
 import { TrackingClient } from 'tracking-client';
-import { inboxTableSql } from 'tracking-client/postgres';
 import {
   createFakeTrackingService,
   createWebhookSender,
@@ -224,23 +223,22 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
     return pool;
   }
 
-  async function makeInbox(): Promise<pg.Pool> {
+  /** A schema with the tables of a recipe. */
+  async function makeTables(recipe: string): Promise<pg.Pool> {
     const pool = await makeSchema();
-    await pool.query(inboxTableSql('webhook_inbox'));
+    await pool.query(recipeFiles(recipe).find(({ path }) => path === 'schema.sql')?.code ?? '');
     return pool;
   }
 
   it('postgres.md: every webhook three times, at once and out of order → one row an event, the newest status', async () => {
     const fake = await serving();
-    const pool = await makeSchema();
-    await pool.query(recipeFiles('postgres').find(({ path }) => path === 'schema.sql')?.code ?? '');
+    const pool = await makeTables('postgres');
     const { ship, orderWebhooks, history } = await imported<{
       ship(pool: pg.Pool, client: TrackingClient, id: string, number: string): Promise<void>;
-      orderWebhooks(pool: pg.Pool): Webhooks & { createTable(): Promise<void> };
+      orderWebhooks(pool: pg.Pool): Webhooks;
       history(pool: pg.Pool, id: string): Promise<{ events: { status: string }[]; last: { status: string } }>;
     }>('postgres', 'src/orders.ts');
     const webhooks = orderWebhooks(pool);
-    await webhooks.createTable();
     await deliverParcel(fake, webhooks, () => ship(pool, new TrackingClient(), 'order-1', NUMBER));
     const { rows } = await pool.query('SELECT status, last_event FROM orders');
     const { events, last } = await history(pool, 'order-1');
@@ -250,7 +248,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('lambda.md: events of API Gateway, also in base64 → handled once; HEAD → 200, no secret → 401', async () => {
     await serving();
-    const pool = await makeInbox();
+    const pool = await makeSchema();
     await pool.query('CREATE TABLE parcel_events (key text PRIMARY KEY, tracker_id text, status text)');
     const lambda = await imported<{
       handler(event: object): Promise<{ statusCode: number; body: string }>;
@@ -282,7 +280,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
   it('pg-boss.md: every webhook three times and out of order → each event is worked on once', async () => {
     const fake = await serving();
     vi.stubEnv('PORT', '0');
-    const pool = await makeInbox();
+    const pool = await makeTables('pg-boss');
     const lines = captured();
     type Recipe = { webhooks: Webhooks; close(): Promise<void> };
     const { webhooks, close } = await imported<Recipe>('pg-boss', 'src/main.ts');
@@ -299,7 +297,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('pg-boss.md: a webhook before its queue exists → 500, so that the sender repeats it', async () => {
     await serving();
-    const pool = await makeInbox();
+    const pool = await makeTables('pg-boss');
     const { eventWebhooks } = await imported<{
       eventWebhooks(pool: pg.Pool, boss: { send(): Promise<null> }): Webhooks;
     }>('pg-boss', 'src/events.ts');
