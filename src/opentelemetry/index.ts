@@ -3,4 +3,4 @@
  * @module tracking-client/opentelemetry
  */
 
-export { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from './telemetry.ts';
+export { type TelemetryOptions, telemetryHooks, webhookMetrics } from './telemetry.ts';

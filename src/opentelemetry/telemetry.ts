@@ -12,24 +12,16 @@ import {
   trace,
 } from '@opentelemetry/api';
 import * as z from 'zod';
-import {
-  checkOptions,
-  functionOption,
-  hasMethods,
-  type OptionShape,
-  option,
-  switchOption,
-} from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
-import { ConfigurationError, isTrackingError } from '../errors.ts';
+import { checkOptions, hasMethods, type OptionShape, option, switchOption } from '../common/option-checks.ts';
+import { isTrackingError } from '../errors.ts';
 import type { ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
-// Only types are imported, because a program that traces its calls must not load the receiver of webhooks.
-import type { WebhookHandler, WebhookHandlerOptions } from '../webhooks/handler.ts';
+// Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
+import type { WebhookReport } from '../webhooks/processor.ts';
 
 const NAME = 'tracking-client';
 
-/** Options of `telemetryHooks` and `tracedWebhookHandler`. */
+/** Options of `telemetryHooks` and `webhookMetrics`. */
 export interface TelemetryOptions {
   /** Creates the spans. Default: the provider that is registered with `@opentelemetry/api`. */
   readonly tracerProvider?: TracerProvider | undefined;
@@ -237,74 +229,34 @@ function createWebhookMetrics(meter: Meter) {
   return {
     webhooks: meter.createCounter('tracking_client.webhooks', {
       unit: '{request}',
-      description: 'Webhook requests, by outcome',
+      description: 'Webhooks that entered the inbox, by outcome',
     }),
-    duplicates: meter.createCounter('tracking_client.webhook.duplicates', {
+    events: meter.createCounter('tracking_client.webhook.events', {
       unit: '{event}',
-      description: 'Events and proofs of delivery that were handled before, or repeated inside a webhook',
+      description: 'Events and proofs of delivery of webhooks, by what became of them',
     }),
   };
 }
 
-const onReportOption = z.object({
-  onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
-});
-
 /**
- * Builds a webhook handler that reports every webhook to OpenTelemetry: metrics, and a span, which is the parent of the spans
- * that your callbacks create. No attribute holds a tracker id, a tracking number or the secret.
+ * Builds a function for `onReport` of `createWebhookHandler` that counts what no instrumentation of an HTTP server can see:
+ * the outcome of each webhook, and how many events were handled, duplicates, dead-lettered or failed.
  *
- * @param createHandler - `createWebhookHandler` of `tracking-client/webhooks`, which this entry point does not load by itself
- * @param options - see `WebhookHandlerOptions`
- * @param telemetry - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
- * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
- * @throws ConfigurationError if an option, such as the secret, is missing or makes no sense
+ * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
+ * @returns the function; it may be called from your own `onReport`
+ * @throws ConfigurationError if an option is invalid
  * @example
- * const webhooks = tracedWebhookHandler(createWebhookHandler, { secret, store, onEvent: (event) => saveEvent(event) });
+ * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });
  */
-export function tracedWebhookHandler<Extra extends object = object>(
-  createHandler: (options: WebhookHandlerOptions<Extra>) => WebhookHandler,
-  options: WebhookHandlerOptions<Extra>,
-  telemetry: TelemetryOptions = {},
-): WebhookHandler {
-  if (typeof createHandler !== 'function') {
-    const got = kindOf(createHandler);
-    throw new ConfigurationError(`Expected \`createHandler\` to be \`createWebhookHandler\`, got ${got}`);
-  }
-  const { tracer, getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
-  const { onReport } = checkOptions(onReportOption, options);
-  const handler = createHandler({
-    ...options,
-    onReport: (report) => {
-      const { handled, duplicates } = report;
-      if (duplicates > 0) getMetrics().duplicates.add(duplicates);
-      const span = trace.getActiveSpan();
-      if (span?.isRecording())
-        span.setAttributes({
-          'tracking_client.webhook.handled': handled,
-          'tracking_client.webhook.duplicates': duplicates,
-        });
-      return onReport?.(report);
-    },
-  });
-  const receive = async (request: Request): Promise<Response> => {
-    // Only POST requests are webhooks: HEAD checks the URL (docs/service.md 8.7), and other methods are refused.
-    if (request.method !== 'POST') return handler(request);
-    // Below the server span of an HTTP instrumentation, a second server span would count the request twice.
-    const kind = trace.getActiveSpan() === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
-    const attributes = { 'http.request.method': request.method };
-    const span = tracer.startSpan('process webhook', { kind, attributes });
-    try {
-      const response = await context.with(trace.setSpan(context.active(), span), handler, undefined, request);
-      const { status } = response;
-      const { outcome }: { outcome: string } = await response.clone().json();
-      span.setAttributes({ 'http.response.status_code': status, 'tracking_client.webhook.outcome': outcome });
-      if (status >= 500) span.setAttribute('error.type', outcome).setStatus({ code: SpanStatusCode.ERROR });
-      getMetrics().webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
-      return response;
-    } finally {
-      span.end();
+export function webhookMetrics(telemetry: TelemetryOptions = {}): (report: WebhookReport) => void {
+  const { getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
+  return ({ outcome, handled, duplicates, deadLettered, failures }) => {
+    const { webhooks, events } = getMetrics();
+    webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
+    const failed = failures.reduce((sum, { keys }) => sum + keys.length, 0);
+    const counts = { handled, duplicate: duplicates, dead_lettered: deadLettered, failed };
+    for (const [result, count] of Object.entries(counts)) {
+      if (count > 0) events.add(count, { 'tracking_client.webhook.result': result });
     }
   };
-  return Object.assign(receive, { close: handler.close });
 }

@@ -1,7 +1,8 @@
-import { context, metrics, trace } from '@opentelemetry/api';
+import { context, diag, metrics, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
+import { TrackingError } from '../../src/errors.ts';
 import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
@@ -340,4 +341,26 @@ describe('the providers', () => {
   ])('%o → refused', (options, message) => {
     expect(() => Reflect.apply(telemetryHooks, undefined, [options])).toThrow(message);
   });
+});
+
+test('a hook that is called after the end of its call → adds nothing to the ended span', async () => {
+  const hooks = telemetryHooks(recorder.telemetry);
+  const warnings: unknown[] = [];
+  const ignore = () => {};
+  const warn = (line: unknown) => warnings.push(line);
+  diag.setLogger({ warn, error: warn, info: ignore, debug: ignore, verbose: ignore });
+  const call = {
+    callId: 'c',
+    endpoint: 'couriers.list',
+    method: 'GET',
+    path: '/couriers',
+    baseUrl: server.url,
+  } as const;
+  const attempt = { ...call, attempt: 1, queuedMs: 0 };
+  hooks.onStart?.(call);
+  hooks.onDone?.({ ...call, error: undefined, attempts: 1, queuedMs: 0, durationMs: 5 });
+  hooks.onRetry?.({ ...attempt, error: new TrackingError('late'), retryAfterMs: undefined });
+  diag.disable();
+  expect(warnings).toEqual([]);
+  expect(recorder.spans()).toHaveLength(1);
 });

@@ -1,7 +1,6 @@
 import { metrics, trace } from '@opentelemetry/api';
 import { TrackingClient } from 'tracking-client';
-import { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from 'tracking-client/opentelemetry';
-import { TransactionalInbox } from 'tracking-client/postgres';
+import { type TelemetryOptions, telemetryHooks, webhookMetrics } from 'tracking-client/opentelemetry';
 import { createWebhookHandler, type WebhookHandler } from 'tracking-client/webhooks';
 
 export const options: TelemetryOptions = {
@@ -13,17 +12,11 @@ export const client = new TrackingClient({
   hooks: { ...telemetry, onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()) },
 });
 
-export function receiveWith(
-  pool: ConstructorParameters<typeof TransactionalInbox>[0]['pool'],
-): WebhookHandler {
-  const inbox = new TransactionalInbox({ pool });
-  const handler = tracedWebhookHandler(
-    createWebhookHandler,
-    { secret: 'secret', inbox, onEvent: (_event, { transaction }) => transaction.query('SELECT 1') },
-    options,
-  );
-  return handler;
-}
+export const handler: WebhookHandler = createWebhookHandler({
+  secret: 'secret',
+  onEvent: ({ eventId }) => console.log(eventId),
+  onReport: webhookMetrics(options),
+});
 
 export function misspelt(): void {
   // @ts-expect-error -- `tracer`

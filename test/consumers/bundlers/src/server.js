@@ -1,5 +1,5 @@
 import { isTrackingError, TrackingClient } from 'tracking-client';
-import { TransactionalInbox } from 'tracking-client/postgres';
+import { PostgresDedupeStore } from 'tracking-client/postgres';
 import { RedisLimiter } from 'tracking-client/redis';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
@@ -23,5 +23,5 @@ export async function run() {
       body: '{"trackerId":"t1","events":[{"eventId":"e1"}]}',
     }),
   );
-  return [trackingNumber, code, status, ...events, typeof RedisLimiter, typeof TransactionalInbox].join(' ');
+  return [trackingNumber, code, status, ...events, typeof RedisLimiter, typeof PostgresDedupeStore].join(' ');
 }
