@@ -48,8 +48,6 @@ export interface FakeTrackingServiceOptions {
   readonly resultsDelayMs?: number;
   /** Response when there are no results yet: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
   readonly noResults?: 'parcel_not_found' | 'empty';
-  /** Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused. Default: 201 and 200. */
-  readonly existingStatus?: 200 | 201;
   /** Milliseconds until a response, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
@@ -140,7 +138,6 @@ const fakeOptions = z.strictObject({
     .transform((url) => new URL(url)),
   resultsDelayMs: delayOption.default(2000),
   noResults: choiceOption(['parcel_not_found', 'empty']).default('parcel_not_found'),
-  existingStatus: option<200 | 201>('200 or 201', (value) => value === 200 || value === 201).optional(),
   latencyMs: z
     .custom<number | ((endpoint: EndpointName) => number)>()
     .prefault(0)

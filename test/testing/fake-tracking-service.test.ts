@@ -115,7 +115,6 @@ describe('createFakeTrackingService with invalid options', () => {
     ['an unknown window', { limitWindow: 'rolling' }],
     ['an unknown play', { play: 'hamlet' }],
     ['an unknown way to have no results', { noResults: 'null' }],
-    ['a status that is no success', { existingStatus: 404 }],
     ['a plan that is text', { plans: { perShipment: 'yes' } }],
     ['a misspelt quota', { plans: { perCall: { qouta: 3 } } }],
     ['a key that is a number', { apiKeys: [12345] }],

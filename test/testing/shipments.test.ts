@@ -41,8 +41,14 @@ describe('fake.shipment', () => {
     [
       'a milestone → the status that fits it',
       { statusMilestone: 'exception' },
-      { statusCode: 'delivery_exception', statusCategory: 'exception', status: 'Delivery exception' },
+      { statusCode: 'delivery_exception', statusCategory: 'delivery', status: 'Delivery exception' },
     ],
+    [
+      'a code → the category that its name begins with',
+      { statusMilestone: 'exception', statusCode: 'exception_lost' },
+      { statusCode: 'exception_lost', statusCategory: 'exception' },
+    ],
+    ['no code → no category', { statusCode: null }, { statusCode: null, statusCategory: null }],
     ['an unknown milestone → kept', { statusMilestone: 'beamed_up' }, { statusMilestone: 'beamed_up' }],
     ['other fields → replace the defaults', CHOSEN, CHOSEN],
   ])('%s', (_, input, event) => {
@@ -195,6 +201,12 @@ describe('fake.shipment({ trackerId })', () => {
 });
 
 describe('fake.play', () => {
+  it.each(PLAYS)('%s → each code is of the category beside it', (name) => {
+    for (const { statusCode, statusCategory } of makeFake().fake.play(NUMBER, name, AT_ONCE).events) {
+      expect(statusCode?.startsWith(`${statusCategory}_`) ?? statusCategory === null).toBe(true);
+    }
+  });
+
   it.each([
     ['delivered', 'delivered', 6, []],
     ['exception', 'exception', 7, []],

@@ -156,13 +156,22 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     return { ...made, resend };
   }
 
-  it('two resends, by either id → all pushes are queued again each time, with the same events and message ids', async () => {
+  it('two resends, by either id → all pushes are queued again each time, with the same events and one message id', async () => {
     const { fake, resend } = await withPushes();
     for (const path of ['mine?searchBy=clientTrackerId', undefined]) {
       expect(await resend(path)).toEqual([201, 2]);
       expect(readEventIds(fake)).toEqual([['a'], ['b']]);
       fake.webhooks.take();
     }
+    // All pushes of a tracker have one id (docs/service.md 8.13), so nobody can deduplicate by it.
+    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(1);
+  });
+
+  it('pushes of two trackers → two message ids', async () => {
+    const { fake, createId } = await withPushes();
+    await createId({ trackingNumber: OTHER_NUMBER });
+    fake.shipment(OTHER_NUMBER).addEvent();
+    fake.webhooks.take();
     expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
   });
 

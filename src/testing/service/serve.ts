@@ -80,9 +80,8 @@ function showResults(trackers: readonly TrackerState[], state: FakeState): Handl
 const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => HandlerResult>> = {
   'trackers.create': ({ bodyText }, state) => {
     const input = validateTrackerInput(state.now(), parseJson(bodyText));
-    const { tracker, isNew } = state.createTracker(input);
-    const status = isNew ? 201 : (state.options.existingStatus ?? 201);
-    return succeed(status, { tracker: buildTrackerRecord(tracker, state.now()) });
+    const { tracker } = state.createTracker(input);
+    return succeed(201, { tracker: buildTrackerRecord(tracker, state.now()) });
   },
   'trackers.list': ({ query }, state) => {
     for (const field of ['page', 'limit'])
@@ -126,8 +125,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const { tracker, isNew } = state.createTracker(input, true);
     const { courierCodes } = state.getParcel(tracker.trackingNumber);
     if (canRespondAtOnce(state.couriers, tracker, courierCodes)) state.fetchResults(tracker, nowMs);
-    const status = isNew ? 201 : (state.options.existingStatus ?? 200);
-    return succeed(status, { trackings: [buildTrackingRecord(tracker, nowMs)] });
+    return succeed(isNew ? 201 : 200, { trackings: [buildTrackingRecord(tracker, nowMs)] });
   },
   'trackers.get': (call, state) =>
     succeed(200, { tracker: buildTrackerRecord(findTracker(call, state), state.now()) }),

@@ -265,7 +265,9 @@ export class FakeState {
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
     if (!this.options.webhooks) return;
     const generatedAt = new Date(atMs).toISOString();
-    const metadata = { generatedAt, messageId: this.ids.next('message'), topic };
+    // All pushes of a tracker have one `messageId` (docs/service.md 8.13).
+    const messageId = this.ids.generate(`message of ${tracker.trackerId}`, 0);
+    const metadata = { generatedAt, messageId, topic };
     this.webhooks.add(tracker.trackerId, { metadata, tracker: buildWebhookTracker(tracker), ...content });
   }
 }

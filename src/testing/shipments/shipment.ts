@@ -33,22 +33,25 @@ export function seededRandom(seed: string | number): () => number {
 /** The fields of an event that a test sets; the fake fills in the other fields. */
 export type EventInput = Partial<TrackingEvent>;
 
-type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
+type StatusDefaults = readonly [StatusCode | null, status: string];
 
 const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], StatusDefaults>> = {
-  pending: [null, null, 'Waiting for the courier'],
-  info_received: ['data_order_created', 'data', 'Shipping label created'],
-  in_transit: ['transit_handover', 'transit', 'In transit'],
-  out_for_delivery: ['delivery_out_for_delivery', 'delivery', 'Out for delivery'],
-  failed_attempt: ['delivery_attempted', 'delivery', 'Delivery attempted, nobody at home'],
-  available_for_pickup: ['delivery_available_for_pickup', 'delivery', 'Ready for collection'],
-  delivered: ['delivery_delivered', 'delivery', 'Delivered'],
-  exception: ['delivery_exception', 'exception', 'Delivery exception'],
+  pending: [null, 'Waiting for the courier'],
+  info_received: ['data_order_created', 'Shipping label created'],
+  in_transit: ['transit_handover', 'In transit'],
+  out_for_delivery: ['delivery_out_for_delivery', 'Out for delivery'],
+  failed_attempt: ['delivery_attempted', 'Delivery attempted, nobody at home'],
+  available_for_pickup: ['delivery_available_for_pickup', 'Ready for collection'],
+  delivered: ['delivery_delivered', 'Delivered'],
+  exception: ['delivery_exception', 'Delivery exception'],
 };
 
-function fillStatus({ statusMilestone = 'in_transit' }: EventInput): EventInput {
+function fillStatus({ statusMilestone = 'in_transit', ...input }: EventInput): EventInput {
   const known = new Map<string | null, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
-  const [statusCode, statusCategory, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
+  const [defaultCode, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
+  const statusCode = input.statusCode === undefined ? defaultCode : input.statusCode;
+  // The documented codes begin with their category (docs/service.md 5.4).
+  const statusCategory: StatusCategory | null = statusCode?.split('_', 1)[0] ?? null;
   return { statusCode, statusCategory, status, statusMilestone };
 }
 
@@ -195,15 +198,15 @@ function stop(hours: number): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: 'stop' };
 }
 
-function inTransit(statusCategory: string, statusCode: string, status: string): EventInput {
-  return { statusMilestone: 'in_transit', statusCategory, statusCode, status };
+function inTransit(statusCode: StatusCode, status: string): EventInput {
+  return { statusMilestone: 'in_transit', statusCode, status };
 }
 
 const OUT_FOR_DELIVERY: EventInput = { statusMilestone: 'out_for_delivery' };
-const POSTED = inTransit('transit', 'transit_handover', 'Accepted at the post office');
-const DEPARTED = inTransit('transit', 'transit_origin_country_departure', 'Left the country of origin');
-const ARRIVED = inTransit('destination', 'destination_arrival', 'Arrived in the country of destination');
-const HELD = inTransit('customs', 'customs_exception', 'Held by customs, papers are missing');
+const POSTED = inTransit('transit_handover', 'Accepted at the post office');
+const DEPARTED = inTransit('transit_origin_country_departure', 'Left the country of origin');
+const ARRIVED = inTransit('destination_arrival', 'Arrived in the country of destination');
+const HELD = inTransit('customs_exception', 'Held by customs, papers are missing');
 const LOST: EventInput = {
   statusMilestone: 'exception',
   statusCode: 'exception_lost',
@@ -240,9 +243,9 @@ export const scenarios = {
   /** Held by customs for two days, cleared and delivered; then tracking stops. */
   customs: [
     ...journey,
-    step(44, SAN_RAFAEL, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),
+    step(44, SAN_RAFAEL, 'local', inTransit('customs_received', 'Handed to customs')),
     step(48, SAN_RAFAEL, 'local', HELD),
-    step(96, SAN_RAFAEL, 'local', inTransit('customs', 'customs_cleared', 'Cleared by customs')),
+    step(96, SAN_RAFAEL, 'local', inTransit('customs_cleared', 'Cleared by customs')),
     ...delivery(120),
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */
