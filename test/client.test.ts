@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 import type { TrackingClient } from '../src/client.ts';
+import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 import { ConfigurationError, isTrackingError } from '../src/errors.ts';
 import { EVERY_CALL, TRACKER } from './support/calls.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient } from './support/make-client.ts';

@@ -57,7 +57,7 @@ describe('withOptions', () => {
     expect(client.withOptions({ timeoutMs: 5 }).rateLimits()['couriers.list'].limit).toBe(5);
   });
 
-  test.each([
+  test.each<[string, object]>([
     ['rateLimit', { rateLimit: { limits: { 'couriers.list': 5 } } }],
     ['rateLimit', { rateLimit: false }],
     ['limiter', { limiter: new TokenBucketLimiter() }],

@@ -175,11 +175,6 @@ const TARGETS: Record<string, Target> = {
   }),
   RedisDedupeStore: construct(redis.RedisDedupeStore, { redis: BROKEN_REDIS, keyPrefix: 'a:' }),
   PostgresDedupeStore: construct(postgres.PostgresDedupeStore, { pool: BROKEN_POOL, table: 'a.b' }),
-  TransactionalInbox: construct(
-    postgres.TransactionalInbox,
-    { pool: BROKEN_POOL, table: 'a', maxAttempts: 1, onError: nothing },
-    (inbox) => inbox.process(buildPayload('e-1'), CALLBACKS),
-  ),
   inboxTableSql: apply(postgres.inboxTableSql),
   createWebhookHandler: apply(webhooks.createWebhookHandler, HANDLER, receive),
   toNodeHandler: apply(webhooks.toNodeHandler),
@@ -197,11 +192,7 @@ const TARGETS: Record<string, Target> = {
   isNewerEvent: apply((broken) => webhooks.isNewerEvent(toRecord(broken), {}), EVENT),
   latestEvent: apply((broken) => webhooks.latestEvent([toRecord(broken)]), EVENT),
   telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
-  tracedWebhookHandler: apply(
-    (broken) => opentelemetry.tracedWebhookHandler(webhooks.createWebhookHandler, broken),
-    HANDLER,
-    receive,
-  ),
+  webhookMetrics: apply(opentelemetry.webhookMetrics, { meterProvider: {} }),
 };
 
 /** The exported functions that no target calls. Errors and `ApiPromise` are made by this package only. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
+import type { LimiterOptions } from '../../src/limiter/limiter.ts';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
 import { bucket, bucketOf, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
@@ -133,12 +134,12 @@ describe('buckets', () => {
 });
 
 describe('options', () => {
-  test.each<[string, TokenBucketLimiterOptions]>([
+  test.each<[string, LimiterOptions]>([
     ['maxQueue', { maxQueue: -1 }],
     ['maxQueue', { maxQueue: 1.5 }],
     ['maxQueue', { maxQueue: Number.NaN }],
     // Sound for a test of what callers without types pass.
-    ['options', null as unknown as TokenBucketLimiterOptions],
+    ['options', null as unknown as LimiterOptions],
   ])('options $1 → ConfigurationError that names $0', (name, options) => {
     expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);
     expect(() => new TokenBucketLimiter(options)).toThrow(`Expected \`${name}\` to be a`);

@@ -97,7 +97,7 @@ describe('requests of a poll', () => {
         priorities.push(priority);
         return { tokensLeft: 1, send() {}, report() {}, cancel() {} };
       },
-      snapshot: () => undefined,
+      snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
     };
     startPoll(nothingNew, {}, { limiter, rateLimit: undefined });
     await pass(1000);

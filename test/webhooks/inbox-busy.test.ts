@@ -136,7 +136,7 @@ describe('an abort', () => {
   });
 
   test.each([
-    ['rejects', (work: ReturnType<typeof deferred>) => work.reject(failure)],
+    ['rejects', (work: ReturnType<typeof deferred<void>>) => work.reject(failure)],
     ['runs into callbackTimeoutMs', () => vi.advanceTimersByTimeAsync(5_000)],
   ])(
     'a callback at its last attempt that %s after an abort → interrupted, no dead letter, attempt 1 again',

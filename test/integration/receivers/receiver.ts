@@ -12,7 +12,6 @@ import {
   MemoryDedupeStore,
   toNodeHandler,
   WebhookInbox,
-  type WebhookProcessor,
 } from '../../../src/webhooks/index.ts';
 import { inTransaction } from '../in-transaction.ts';
 import { type Listening, type ReceiverConfig, SECRET } from './receiver-config.ts';
@@ -38,7 +37,7 @@ async function work(): Promise<void> {
 }
 
 /** Makes an inbox wait for busy events for less time than the handler allows. */
-function shortenWaits(inbox: WebhookProcessor): WebhookProcessor {
+function shortenWaits(inbox: WebhookInbox): Pick<WebhookInbox, 'process'> {
   return {
     process: (payload, callbacks, options) =>
       inbox.process(payload, callbacks, { ...options, busyTimeoutMs: BUSY_TIMEOUT_MS }),

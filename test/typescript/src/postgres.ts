@@ -1,20 +1,14 @@
-import {
-  inboxTableSql,
-  PostgresDedupeStore,
-  type Queryable,
-  TransactionalInbox,
-  type TransactionContext,
-} from 'tracking-client/postgres';
-import { createWebhookHandler, type DedupeStore } from 'tracking-client/webhooks';
+import { inboxTableSql, PostgresDedupeStore, type Queryable } from 'tracking-client/postgres';
+import { createWebhookHandler, type DedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 
 /** Shaped as the pool of `pg`, which can also call back. */
 interface Pool extends Queryable {
+  readonly totalCount: number;
   connect(): Promise<Connection>;
   connect(callback: (error: Error | undefined, connection: Connection) => void): void;
 }
 
 interface Connection extends Queryable {
-  readonly processID: number;
   release(destroy?: boolean): void;
 }
 
@@ -23,23 +17,20 @@ export async function receiveWith(pool: Pool): Promise<void> {
   await store.createTable();
   const purged: number = await store.purge();
   const shared: DedupeStore = store;
-  const inbox: TransactionalInbox<Pool> = new TransactionalInbox({ pool, table: 'shop.inbox' });
   createWebhookHandler({
     secret: 'secret',
-    inbox,
-    onEvent: async (event, { transaction, message }) => {
-      const { rows } = await transaction.query('SELECT $1', [message.tracker.trackerId]);
-      console.log(rows.length, transaction.processID.toFixed(), event.eventId);
+    inbox: new WebhookInbox({ store: shared }),
+    onEvent: async (event, { key, message }) => {
+      const connection = await pool.connect();
+      const { rows } = await connection.query('SELECT $1', [message.tracker.trackerId]);
+      console.log(rows.length, key, event.eventId);
+      connection.release();
     },
   });
-  console.log(purged.toFixed(), shared, inboxTableSql().trim());
+  console.log(purged.toFixed(), inboxTableSql().trim());
 }
 
-export function misspelt(transaction: TransactionContext<Pool>['transaction'], pool: Pool): void {
-  // @ts-expect-error -- `processId`
-  console.log(transaction.processId);
+export function misspelt(pool: Pool): void {
   // @ts-expect-error -- `tableName`
   void new PostgresDedupeStore({ pool, tableName: 'inbox' });
-  // @ts-expect-error -- a single connection lends none
-  void new TransactionalInbox({ pool: transaction });
 }
