@@ -1,13 +1,14 @@
-import { constants, createReadStream, fstatSync, openSync, type Stats } from 'node:fs';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { closeSync, constants, createReadStream, fstatSync, openSync, read, type Stats } from 'node:fs';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { addAbortSignal, Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
+
+/** A pipe cannot be read twice, so its bytes are kept in memory. */
+const MAX_PIPE_MIB = 64;
+const CHUNK_BYTES = 65_536;
 
 /** A row of the file. `line` is the number that an editor shows for the row's last line. */
 export interface Row {
@@ -25,7 +26,7 @@ export interface CsvInput {
   /** Identifies the file under all of its names. */
   readonly identity: Stats;
   rows(): AsyncGenerator<Row, void, undefined>;
-  close(): Promise<void>;
+  close(): void;
 }
 
 interface CsvOptions {
@@ -34,71 +35,95 @@ interface CsvOptions {
   readonly signal: AbortSignal;
 }
 
+/** Bytes that can be read more than once. */
+interface Source {
+  readonly identity: Stats;
+  chunks(): AsyncIterable<Buffer> | Iterable<Buffer>;
+  close(): void;
+}
+
 export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
 }
 
-/**
- * Checks the whole input, so that a mistake in its last line is found before anything is sent. A pipe cannot be read
- * twice, so the input is copied into a file that nobody else can read.
- */
+/** Checks the whole input, so that a mistake in its last line is found before anything is sent. */
 export async function readCsv(path: string, options: CsvOptions): Promise<CsvInput> {
   const { encoding, signal } = options;
   const name = isStandardInput(path) ? 'Standard input' : path;
-  const start = { text: '' };
-  let copy: FileHandle | undefined;
+  let source: Source | undefined;
   try {
-    const { stream, identity } = openSource(path);
-    const file = await openPrivateFile();
-    copy = file;
-    const decoded = (source: AsyncIterable<Buffer>) => decode(source, { encoding, name, start });
-    const write = async (texts: AsyncIterable<string>) => {
-      for await (const text of texts) await file.writeFile(text);
-    };
-    await pipeline(stream, decoded, write, { signal });
-    const delimiter = options.delimiter ?? detectDelimiter(start.text);
+    source = await openSource(path, name, signal);
+    const { identity, chunks, close } = source;
+    const decoded = () => decode(chunks(), encoding, name);
+    const start = await readStart(decoded());
+    const delimiter = options.delimiter ?? detectDelimiter(start);
+    const rowsFrom = (line: number) => parseRows(Readable.from(decoded()), name, delimiter, line);
     let columns: readonly string[] | undefined;
     let total = -1;
-    for await (const { cells } of parseRows(file, name, delimiter, 1)) {
+    for await (const { cells } of rowsFrom(1)) {
+      signal.throwIfAborted();
       columns ??= cells;
       total += 1;
     }
     if (columns === undefined)
       throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
-    const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
-    const rows = () => parseRows(file, name, delimiter, 2);
-    return { name, columns, total, delimiter, needsBom, identity, rows, close: () => file.close() };
+    const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
+    return { name, columns, total, delimiter, needsBom, identity, rows: () => rowsFrom(2), close };
   } catch (error) {
-    await copy?.close();
+    source?.close();
     if (error instanceof CommandError || signal.aborted) throw error;
     throw new CommandError(`Could not read ${name}: ${formatReason(error)}`);
   }
 }
 
-function openSource(path: string): { stream: Readable; identity: Stats } {
-  if (isStandardInput(path)) return { stream: process.stdin, identity: fstatSync(0) };
+async function openSource(path: string, name: string, signal: AbortSignal): Promise<Source> {
+  const keep = async (stream: Readable, identity: Stats): Promise<Source> => {
+    const chunks = await readPipe(addAbortSignal(signal, stream), name);
+    return { identity, chunks: () => chunks, close: () => {} };
+  };
+  if (isStandardInput(path)) return keep(process.stdin, fstatSync(0));
   // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
   const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   const identity = fstatSync(fd);
-  if (identity.isDirectory()) throw new CommandError(`Expected ${path} to be a file, got a folder`);
-  return { stream: identity.isFIFO() ? new Socket({ fd }) : createReadStream('', { fd }), identity };
+  if (identity.isFile()) return { identity, chunks: () => readFile(fd), close: () => closeSync(fd) };
+  if (!identity.isDirectory()) {
+    return keep(identity.isFIFO() ? new Socket({ fd }) : createReadStream('', { fd }), identity);
+  }
+  closeSync(fd);
+  throw new CommandError(`Expected ${path} to be a file, got a folder`);
 }
 
-/** Creates a file and removes its name at once, so that nothing stays behind however the process ends. */
-async function openPrivateFile(): Promise<FileHandle> {
-  const path = join(tmpdir(), `tracking-client-${crypto.randomUUID()}.csv`);
-  try {
-    const file = await open(path, 'wx+', 0o600);
-    await rm(path);
-    return file;
-  } catch (error) {
-    throw new CommandError(`Could not make a temporary file in ${tmpdir()}: ${formatReason(error)}`);
+const readAt = promisify(read);
+
+/** Reads a file from its start and leaves it open; a stream would close it. */
+async function* readFile(fd: number): AsyncGenerator<Buffer, void, undefined> {
+  for (let position = 0; ; ) {
+    const buffer = Buffer.alloc(CHUNK_BYTES);
+    const { bytesRead } = await readAt(fd, buffer, 0, CHUNK_BYTES, position);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
   }
 }
 
+async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.length;
+    if (size > MAX_PIPE_MIB * 1024 * 1024) {
+      const advice = 'Store it as a file and import the file';
+      throw new CommandError(`Expected ${name} to have at most ${MAX_PIPE_MIB} MiB, got more. ${advice}`);
+    }
+    chunks.push(chunk);
+  }
+  return chunks;
+}
+
 async function* decode(
-  source: AsyncIterable<Buffer>,
-  { encoding, name, start }: { encoding: string; name: string; start: { text: string } },
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  encoding: string,
+  name: string,
 ): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
   let lines = 1;
@@ -107,7 +132,6 @@ async function* decode(
     // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
     const lost = text.indexOf('\uFFFD');
     lines += (lost < 0 ? text : text.slice(0, lost)).match(/\r\n|\n|\r/g)?.length ?? 0;
-    start.text ||= text;
     if (lost < 0) return text;
     const advice = 'If a spreadsheet wrote the file, try --encoding latin1 or utf-16le';
     throw new CommandError(
@@ -118,6 +142,16 @@ async function* decode(
   yield decodeChunk();
 }
 
+/** Reads up to the end of the first line that is not empty. A pipe may deliver it in several chunks. */
+async function readStart(texts: AsyncIterable<string>): Promise<string> {
+  let start = '';
+  for await (const text of texts) {
+    start += text;
+    if (/\S[^\r\n]*[\r\n]/.test(start)) break;
+  }
+  return start;
+}
+
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');
@@ -125,25 +159,16 @@ function detectDelimiter(text: string): string {
   return [',', ';', '\t'].reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best));
 }
 
-/** Reads a file from its start and leaves it open; a stream would close it. */
-async function* readChunks(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
-  for (let position = 0; ; ) {
-    const { buffer, bytesRead } = await file.read({ position });
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-    position += bytesRead;
-  }
-}
-
 async function* parseRows(
-  file: FileHandle,
+  source: Readable,
   name: string,
   delimiter: string,
   from: number,
 ): AsyncGenerator<Row, void, undefined> {
-  const source = Readable.from(readChunks(file));
   const parser = parse({
     delimiter,
+    // By default, the first line break of the file would be the only one that ends a row.
+    record_delimiter: ['\r\n', '\n', '\r'],
     from,
     bom: true,
     info: true,
@@ -153,11 +178,14 @@ async function* parseRows(
     skip_records_with_empty_values: true,
   });
   source.on('error', (error) => parser.destroy(error));
+  let countedTwice = 0;
   try {
     for await (const found of source.pipe(parser)) {
       // Sound: with `info` and without `columns`, `csv-parse` yields an array of texts and its position in the file.
       const { record, info } = found as { record: readonly string[]; info: { readonly lines: number } };
-      yield { line: info.lines, cells: record };
+      // Inside quotes, `csv-parse` counts CRLF as two lines.
+      countedTwice += record.join().match(/\r\n/g)?.length ?? 0;
+      yield { line: info.lines - countedTwice, cells: record };
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
@@ -165,7 +193,9 @@ async function* parseRows(
     if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
       throw new CommandError(`${name} is not valid CSV: ${plain(message)}`);
     const advice = 'A field that holds the delimiter needs quotes';
-    throw new CommandError(`Line ${lines} of ${name} has more fields than the first line. ${advice}`);
+    throw new CommandError(
+      `Line ${Number(lines) - countedTwice} of ${name} has more fields than the first line. ${advice}`,
+    );
   } finally {
     source.destroy();
   }

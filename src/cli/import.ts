@@ -59,7 +59,7 @@ Case, spaces, - and _ in names do not count. Other columns are not sent.`,
     try {
       end(await importRows(client, input, path, flags, terminal));
     } finally {
-      await input.close();
+      input.close();
     }
   });
 }
@@ -108,7 +108,7 @@ function buildRowInput(cells: readonly string[], fields: readonly (string | unde
     ...texts
   } = Object.fromEntries(named);
   const recipient = email === undefined && name === undefined ? undefined : { email, name };
-  return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/), recipient };
+  return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/).filter(Boolean), recipient };
 }
 
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {

@@ -1,6 +1,8 @@
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
@@ -200,13 +202,71 @@ describe('import', () => {
     expect(output.stderr.replace('tracking-client: ', '')).toMatch(message);
   });
 
-  it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
-    await writeFile(findPath('tmp'), '');
-    vi.stubEnv('TMPDIR', findPath('tmp'));
-    const { fake, exitCode, output } = await importRows(buildCsv(1));
+  it('an input that cannot be read twice and is larger than 64 MiB → one sentence, nothing sent, exit code 2', async () => {
+    const { fake, exitCode, output } = await importFile('/dev/zero', [
+      '--failures',
+      findPath('failures.csv'),
+    ]);
     expect(exitCode).toBe(2);
-    expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
+    expect(output.stderr).toBe(
+      'tracking-client: Expected /dev/zero to have at most 64 MiB, got more. Store it as a file and import the file\n',
+    );
     expect(fake.requests).toEqual([]);
+  });
+
+  it('line breaks of three kinds in one file → every row, with its line in an editor', async () => {
+    const csv = `trackingNumber,title\r\nLP000000001CN,a\nLP000000002CN,"b\r\nc"\rx,d\r\n\r\n${NUMBER},e`;
+    const { fake, lines } = await importRows(csv, ['--json']);
+    expect(lines().map((text) => JSON.parse(text).line)).toEqual([2, 4, 5, 7]);
+    expect(fake.requests[0]?.body).toMatchObject([{ title: 'a' }, { title: 'b\r\nc' }, { title: 'e' }]);
+  });
+
+  it.each([
+    ['us-post|', ['us-post']],
+    [' ; us-post | cn-post', ['us-post', 'cn-post']],
+  ])('the couriers %j → %j', async (text, courierCode) => {
+    const { fake, exitCode } = await importRows(`trackingNumber,courierCode\n${NUMBER},"${text}"\n`);
+    expect(exitCode).toBe(0);
+    expect(fake.requests[0]?.body).toMatchObject([{ courierCode }]);
+  });
+
+  it('any cells, quotes and line breaks → one outcome for each row; as input again, the failed rows have the same cells', async () => {
+    const cell = fc.string({
+      unit: fc.constantFrom('a', 'é', ' ', '\t', ',', ';', '|', '"', '=', '\r', '\n', '\r\n'),
+      maxLength: 6,
+    });
+    const lineBreak = fc.constantFrom('\r\n', '\n', '\r');
+    const rows = fc.array(fc.tuple(cell, fc.boolean(), lineBreak), { minLength: 1, maxLength: 30 });
+    const property = fc.asyncProperty(
+      rows,
+      fc.constantFrom(',', ';', '\t', '|'),
+      async (written, delimiter) => {
+        const csv = written.map(([text, isQuoted, end], index) => {
+          const needsQuotes = isQuoted || /^\s|\s$|["\r\n,;|\t]/.test(text);
+          const title = needsQuotes ? `"${text.replaceAll('"', '""')}"` : text;
+          return `n${index}${delimiter}${title}${end}`;
+        });
+        const flags = ['--json', '--overwrite', '--delimiter', delimiter === '\t' ? 'tab' : delimiter];
+        const importText = async (text: string) => {
+          await writeFile(findPath('rows.csv'), text);
+          const failures = ['--failures', findPath('failures.csv')];
+          const { lines } = await importFile(findPath('rows.csv'), [...flags, ...failures]);
+          const failed = await readFile(findPath('failures.csv'), 'utf8');
+          await rm(findPath('failures.csv'));
+          return { failed, numbers: lines().map((line) => JSON.parse(line).trackingNumber) };
+        };
+        const first = await importText(`trackingNumber${delimiter}title\n${csv.join('')}`);
+        expect(first.numbers).toEqual(written.map((_, index) => `n${index}`));
+        const second = await importText(first.failed);
+        const titlesOf = (text: string) =>
+          (parse(text, { delimiter, from: 2, trim: true, bom: true }) as string[][]).map(
+            ([, title]) => title,
+          );
+        expect(titlesOf(first.failed)).toEqual(written.map(([text]) => text));
+        expect(titlesOf(second.failed)).toEqual(written.map(([text]) => text));
+      },
+    );
+    await fc.assert(property, { numRuns: 25 });
   });
 
   describe('the file of failures', () => {
@@ -271,13 +331,21 @@ describe('import', () => {
     it('the file of failures as input → read with its delimiter, no warning about its own columns, no second file', async () => {
       const { failed = '' } = await importRows(`trackingNumber;status;note\nx;"open; paid";=1+1\n`);
       expect(failed).toMatch(
-        /^trackingNumber;status;note;line;status;reason\nx;"open; paid";=1\+1;2;invalid;validation_error: /,
+        /^trackingNumber;status;note;line;status;reason\nx;"open; paid";=1\+1;2;invalid;"validation_error: /,
       );
       await writeFile(findPath('mended.csv'), failed.replace('\nx;', `\n${NUMBER};`));
       const { exitCode, output } = await importFile(findPath('mended.csv'));
       expect([exitCode, output.stderr]).toEqual([0, 'Columns that are not sent: status, note\n']);
       expect(await readdir(folder)).toHaveLength(3);
     });
+
+    it.each(['a,=1+1', 'a;=1+1', 'a\t=1+1'])(
+      'a cell with the delimiter of another spreadsheet (%j) → quoted, so that it stays one cell',
+      async (cell) => {
+        const { failed } = await importRows(`trackingNumber|title\nx|"${cell}"\n`, ['--delimiter', '|']);
+        expect(failed).toContain(`\nx|"${cell}"|2|invalid|`);
+      },
+    );
 
     it('an error text with a formula and escape codes → made harmless; the cells of the user are unchanged', async () => {
       const fake = connect();
