@@ -232,7 +232,7 @@ export function formatPush(
 ): string {
   const text = pushes.map((push) => {
     const resent = push.isReplay ? colours.dim(' (resent)') : '';
-    return `${plain(push.item.tracker.trackingNumber ?? '')} ${describePush(push)}${resent}`;
+    return `${plain(push.item.tracker.trackingNumber)} ${describePush(push)}${resent}`;
   });
   const refusal = status !== null && status < 300 ? ' but success: false' : '';
   const next = attempt >= MAX_ATTEMPTS ? 'given up' : `attempt ${attempt} of ${MAX_ATTEMPTS}`;

@@ -47,9 +47,9 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
     plain(trackingNumber),
     isTracked ? colours.green('tracked') : colours.dim('stopped'),
     // The time of day would push the ids off a screen of 80 columns.
-    formatTime(createdAt?.slice(0, 10)),
+    formatTime(plain(createdAt).slice(0, 10)),
     plain(trackerId),
-    plain(clientTrackerId ?? ''),
+    plain(clientTrackerId),
   ]);
   const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
   const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
@@ -65,7 +65,7 @@ export function addCouriers(program: Command, { terminal, logger, end }: Context
     const wanted = (text ?? '').toLowerCase();
     const couriers = await createClient(flags, logger).couriers.list({ signal: terminal.signal });
     const found = couriers.filter(({ courierCode, courierName, countryCode }) =>
-      [courierCode, courierName, countryCode].some((value) => value?.toLowerCase().includes(wanted)),
+      [courierCode, courierName, countryCode].some((value) => plain(value).toLowerCase().includes(wanted)),
     );
     if (found.length === 0) {
       terminal.warn(`No courier has ${JSON.stringify(plain(text ?? ''))} in its code, name or country`);
@@ -76,6 +76,7 @@ export function addCouriers(program: Command, { terminal, logger, end }: Context
 }
 
 function formatCourier({ courierCode, courierName, countryCode, requiredFields, isDeprecated }: Courier) {
-  const needs = [...(requiredFields ?? []), ...(isDeprecated ? ['(deprecated)'] : [])].join(', ');
-  return [courierCode, courierName ?? '', countryCode ?? '', needs].map(plain);
+  const fields: readonly unknown[] = Array.isArray(requiredFields) ? requiredFields : [requiredFields];
+  const needs = [...fields.map(plain), isDeprecated ? '(deprecated)' : ''].filter(Boolean).join(', ');
+  return [...[courierCode, courierName, countryCode].map(plain), needs];
 }

@@ -66,7 +66,7 @@ export function addResend(program: Command, context: Context): void {
   addAction(command, context, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =
-      totalResent === null ? 'its events' : `${totalResent} event${totalResent === 1 ? '' : 's'}`;
+      totalResent === null ? 'its events' : `${plain(totalResent)} event${totalResent === 1 ? '' : 's'}`;
     const text = `${context.terminal.colours.bold(plain(id))}  ${events} will be sent again`;
     return { value: { id, totalResent }, text };
   });
@@ -90,6 +90,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
   const [id] = ids;
   if (id === undefined) throw new CommandError('No tracker with results has this number; `list` shows ids');
-  if (ids.length > 1) throw new CommandError(`${ids.length} trackers have this number: ${ids.join(', ')}`);
+  if (ids.length > 1)
+    throw new CommandError(`${ids.length} trackers have this number: ${ids.map(plain).join(', ')}`);
   return id;
 }

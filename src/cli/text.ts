@@ -1,21 +1,34 @@
-import { stripVTControlCharacters } from 'node:util';
+import { inspect, stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
 import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
 import type { Colours } from './terminal.ts';
 
-/** Puts foreign text on one line, without characters that a terminal obeys. */
-export function plain(text: string): string {
-  return stripVTControlCharacters(text)
+/**
+ * Puts a foreign value on one line, without characters that a terminal obeys. Responses keep fields of another type than
+ * documented, so anything may come; null and undefined become an empty text.
+ */
+export function plain(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return stripVTControlCharacters(typeof value === 'string' ? value : inspect(value, INSPECT_OPTIONS))
     .replace(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ')
     .trim();
 }
 
+/** Bounds the text of a value that is not a text. */
+const INSPECT_OPTIONS = {
+  depth: 1,
+  maxArrayLength: 5,
+  maxStringLength: 100,
+  breakLength: Number.POSITIVE_INFINITY,
+};
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** Formats the time of an event as its local clock showed it: `19 Nov 16:33`, or `19 Nov 2025` in another year. */
-export function formatTime(occurrenceDatetime: string | null | undefined): string {
-  const occurrence = parseOccurrenceDatetime(occurrenceDatetime ?? '');
-  if (occurrence === undefined) return plain(occurrenceDatetime ?? '');
+export function formatTime(occurrenceDatetime: unknown): string {
+  const text = plain(occurrenceDatetime);
+  const occurrence = parseOccurrenceDatetime(text);
+  if (occurrence === undefined) return text;
   const [year = 0, month = 0, day = 0] = occurrence.date.split('-').map(Number);
   const date = `${String(day).padStart(2)} ${MONTHS[month - 1]}`;
   if (year !== new Date().getFullYear()) return `${date} ${year}`;
@@ -29,7 +42,7 @@ export function formatClock(atMs: number, colours: Colours): string {
   return colours.dim(new Date(atMs).toTimeString().slice(0, 8));
 }
 
-export function formatMilestone(milestone: string | null | undefined, colours: Colours): string {
+export function formatMilestone(milestone: unknown, colours: Colours): string {
   const text = plain(milestone ?? 'unknown');
   if (text === 'delivered') return colours.green(text);
   if (text === 'exception') return colours.red(text);
@@ -39,7 +52,8 @@ export function formatMilestone(milestone: string | null | undefined, colours: C
 export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
   const { status, statusCode, statusMilestone, location } = event;
   const text = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');
-  return location ? `${text} ${colours.dim(`· ${plain(location)}`)}` : text;
+  const place = plain(location);
+  return place === '' ? text : `${text} ${colours.dim(`· ${place}`)}`;
 }
 
 export function formatTimelineLine(event: TrackingEvent, colours: Colours): string {

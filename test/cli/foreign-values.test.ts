@@ -1,0 +1,139 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { buildEvent, buildWebhookMessage, createFakeTrackingService } from 'tracking-client/testing';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { formatPush } from '../../src/cli/fake.ts';
+import { run } from '../../src/cli/program.ts';
+import { connect, makeTerminal, runLine } from './make-terminal.ts';
+
+const NUMBER = 'RR123456785CN';
+/** What a person never wants to read, and the start of an escape sequence. */
+const LEAKS = /undefined|\[object Object\]|(?!\n)\p{Cc}/u;
+
+/** A value of any type in the place of a field. */
+const anything = fc.oneof(
+  fc.constantFrom(null, 0, true, '', '\u001b[2J', [], {}, [null], { a: { b: { c: 1 } } }),
+  fc.jsonValue({ maxDepth: 3 }),
+);
+
+/** Copies JSON with another value for each field of the name. */
+function replaceField(json: unknown, field: string, value: unknown): unknown {
+  if (Array.isArray(json)) return json.map((item) => replaceField(item, field, value));
+  if (typeof json !== 'object' || json === null) return json;
+  const entries = Object.entries(json).map(([name, child]) =>
+    name === field ? [name, value] : [name, replaceField(child, field, value)],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** Connects to a fake that tracks one shipment to its end, and replaces a field in each of its responses. */
+async function connectTo(field: string, value: unknown): Promise<void> {
+  const fake = connect(createFakeTrackingService({ resultsDelayMs: 0, limits: false }));
+  const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
+  const body = JSON.stringify({ trackingNumber: NUMBER, clientTrackerId: 'mine' });
+  await fake.fetch(`${fake.baseUrl}/trackers`, { method: 'POST', headers, body });
+  fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const response = await fake.fetch(request);
+    const changed = replaceField(await response.json(), field, value);
+    return Response.json(changed, { status: response.status });
+  });
+}
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tracking-client-foreign-'));
+  await writeFile(join(folder, 'rows.csv'), `trackingNumber\n${NUMBER}\nLA680658838NL\nx\n`);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const EVENT_FIELDS = ['occurrenceDatetime', 'order', 'status', 'statusCode', 'statusMilestone', 'location'];
+const SHIPMENT_FIELDS = ['shipment', 'delivery', 'estimatedDeliveryDate'];
+const TRACKER_FIELDS = ['trackerId', 'trackingNumber', 'clientTrackerId', 'createdAt', 'shipmentReference'];
+const COURIER_FIELDS = ['courierName', 'countryCode', 'requiredFields', 'isDeprecated'];
+
+describe.each([
+  ['list', [...TRACKER_FIELDS, 'isTracked']],
+  [
+    `track ${NUMBER}`,
+    [...EVENT_FIELDS, ...SHIPMENT_FIELDS, ...TRACKER_FIELDS, 'isTracked', 'tracker', 'events'],
+  ],
+  // Without a usable `isTracked`, a watch never ends.
+  [`watch ${NUMBER}`, [...EVENT_FIELDS, ...SHIPMENT_FIELDS, 'trackingNumber']],
+  ['couriers us', COURIER_FIELDS],
+  ['stop mine --by client-id', TRACKER_FIELDS],
+  ['resend mine --by client-id', ['totalResent', 'summary']],
+  [`stop ${NUMBER} --by number`, [...TRACKER_FIELDS, 'tracker']],
+  ['import rows.csv --overwrite --failures failures.csv', [...TRACKER_FIELDS, 'code', 'message', 'errors']],
+])('%s', (line, fields) => {
+  it.each(['', ' --json'])(
+    'a field of any type in the responses%s → printed or refused, never a crash',
+    async (flag) => {
+      const property = fc.asyncProperty(fc.constantFrom(...fields), anything, async (field, value) => {
+        await connectTo(field, value);
+        const { exitCode, stdout } = await runLine(
+          line.replace(/\S+\.csv/g, (name) => join(folder, name)) + flag,
+        );
+        expect([0, 1, 2, 3]).toContain(exitCode);
+        expect(stdout).not.toMatch(LEAKS);
+      });
+      await fc.assert(property, { numRuns: 40 });
+    },
+  );
+});
+
+it.each([[[]], [['--json']]])(
+  'listen %j, a field of any type in a webhook → 200 or 422, never 500',
+  async (flags) => {
+    const { terminal, output, interrupt } = makeTerminal();
+    const exitCode = run(['listen', '--port', '0', ...flags], terminal);
+    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+    let sent = 0;
+    const fields = fc.constantFrom(
+      ...EVENT_FIELDS,
+      ...TRACKER_FIELDS,
+      'metadata',
+      'topic',
+      'data',
+      'eventId',
+    );
+    const property = fc.asyncProperty(fields, anything, async (field, value) => {
+      sent += 1;
+      const payload = { trackings: [buildWebhookMessage({ events: [buildEvent({ eventId: `e${sent}` })] })] };
+      const body = JSON.stringify(replaceField(payload, field, value));
+      const { status } = await fetch(url, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect([200, 422]).toContain(status);
+    });
+    await fc.assert(property, { numRuns: 100 });
+    interrupt();
+    expect(await exitCode).toBe(0);
+    expect(output.stdout).not.toMatch(LEAKS);
+  },
+);
+
+it('fake, a push with a field of any type → one line', () => {
+  const { colours } = makeTerminal().terminal;
+  const property = fc.property(
+    fc.constantFrom(...EVENT_FIELDS, ...TRACKER_FIELDS),
+    anything,
+    (field, value) => {
+      const item = buildWebhookMessage({ events: [buildEvent()] });
+      const push = { item: replaceField(item, field, value), isReplay: false };
+      const line: unknown = Reflect.apply(formatPush, undefined, [
+        { status: 200, succeeded: true, attempt: 1 },
+        [push],
+        0,
+        colours,
+      ]);
+      expect(line).not.toMatch(LEAKS);
+      expect(line).not.toContain('\n');
+    },
+  );
+  fc.assert(property, { numRuns: 300 });
+});
