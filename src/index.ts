@@ -37,7 +37,7 @@ export {
 } from './events/order.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
-export type { BucketSnapshot } from './limiter/limiter.ts';
+export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';
 export type { Hooks } from './observability/hooks.ts';
 export type { Logger, LogLevel } from './observability/logger.ts';

@@ -18,7 +18,7 @@ const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
   testing: ['testing.md'],
   'testing/msw': ['testing.md'],
 };
-const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
+const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'LimiterOptions', 'RequestOptions'];
 
 const program = ts.createProgram(
   Object.values(ENTRY_POINTS).map((path) => ROOT + path),
