@@ -1,7 +1,7 @@
 // Prepares a release: checks that the version is the same everywhere, audits the dependencies, runs every check and packs,
 // with a bill of materials beside the tarball. A person decides whether to publish the tarball.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
 import { VERSION } from '../src/version.ts';
 
@@ -21,6 +21,7 @@ must(changes === '', `these changes are not committed:\n${changes}`);
 if (!('repository' in manifest))
   console.warn('package.json names no `repository`: the links of README.md to other files will lead nowhere');
 
+const tarball = `${manifest.name}-${manifest.version}.tgz`;
 const steps = [
   'ci',
   // The audit runs before the checks, which take minutes. The release also ends if the registry does not respond.
@@ -32,6 +33,7 @@ const steps = [
   'run test:runtimes -- --all',
   'run test:fuzz -- --minutes 2',
   'pack --ignore-scripts',
+  `exec tsx scripts/audit-package.ts ${tarball}`,
 ];
 for (const step of steps) {
   console.log(`\n> npm ${step}`);
@@ -39,18 +41,4 @@ for (const step of steps) {
   execFileSync('npm', step.split(' '), { stdio: 'inherit' });
 }
 
-const tarball = `${manifest.name}-${manifest.version}.tgz`;
-const materials = tarball.replace('.tgz', '.cdx.json');
-writeFileSync(materials, billOfMaterials());
-console.log(`\nReady: npm publish ${tarball} (bill of materials: ${materials})`);
-
-/** Lists everything that an install of the package brings along, in the CycloneDX format. */
-function billOfMaterials(): string {
-  const printed = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--omit=dev'], {
-    encoding: 'utf8',
-  });
-  const bill = JSON.parse(printed);
-  // `npm sbom` uses the name of the folder.
-  bill.metadata.component.name = manifest.name;
-  return `${JSON.stringify(bill, null, 2)}\n`;
-}
+console.log(`\nReady: npm publish ${tarball}`);
