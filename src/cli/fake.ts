@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type EndpointName, TrackingClient, VERSION } from 'tracking-client';
 import {
@@ -10,6 +9,7 @@ import {
   type RecordedRequest,
   type SentWebhook,
 } from 'tracking-client/testing';
+import { sleep } from '../common/clock.ts';
 import {
   addListenFlags,
   type Context,

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { systemClock } from '../common/clock.ts';
 import { run } from './program.ts';
 import { createColours, OutputError, Terminal } from './terminal.ts';
 
@@ -9,11 +10,11 @@ const { stdout, stderr, env } = process;
 const controller = new AbortController();
 let stoppedAtMs = Number.POSITIVE_INFINITY;
 const stop = (signal: NodeJS.Signals) => {
-  if (performance.now() - stoppedAtMs > SAME_SIGNAL_MS) {
+  if (systemClock.now() - stoppedAtMs > SAME_SIGNAL_MS) {
     // The signal's default action ends the process even while a read blocks a thread; `process.exit` waits for the read.
     process.off(signal, stop).kill(process.pid, signal);
   }
-  stoppedAtMs = Math.min(stoppedAtMs, performance.now());
+  stoppedAtMs = Math.min(stoppedAtMs, systemClock.now());
   controller.abort();
 };
 process.on('SIGINT', stop);

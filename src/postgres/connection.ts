@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import { MAX_TIMER_MS, systemClock, unref } from '../common/clock.ts';
 import { hasMethods } from '../common/option-checks.ts';
 import type { Queryable } from './table.ts';
 
@@ -36,8 +36,8 @@ export async function withConnection<Result>(
     connection.release(destroy);
   };
   const timer = systemClock.setTimeout(() => giveBack(true), Math.min(2 * limitMs, MAX_TIMER_MS));
-  // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
-  timer.unref?.();
+  // This timer alone must not keep the process alive.
+  unref(timer);
   try {
     const result = await work(connection);
     giveBack(false);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MAX_TIMER_MS, sleep } from '../../common/clock.ts';
+import { MAX_TIMER_MS, sleep, systemClock } from '../../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -175,7 +175,7 @@ function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders
 /** Sends one request to the receiver, or a probe if there is no body. Never rejects. */
 async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
   const controller = new AbortController();
-  const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
+  const timer = systemClock.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may ignore the signal.
   const tooLate = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', reject);
@@ -185,7 +185,7 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   } catch {
     return { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   } finally {
-    globalThis.clearTimeout(timer);
+    systemClock.clearTimeout(timer);
   }
 }
 
