@@ -16,8 +16,7 @@ function openClient({ baseUrl, account, limit }: PeerTask, limiter?: RedisLimite
     baseUrl,
     apiKey: account,
     logLevel: 'error',
-    rateLimit: { limits: { 'trackers.get': limit } },
-    ...(limiter ? { limiter } : {}),
+    ...(limiter ? { limiter } : { rateLimit: { limits: { 'trackers.get': limit } } }),
   });
   return () => client.trackers.get('tracker-1');
 }
@@ -31,7 +30,8 @@ const contenders: Readonly<Record<Contender, Open>> = {
       warn: () => onFallback('unavailable'),
       error() {},
     };
-    return openClient(task, new RedisLimiter({ redis, keyPrefix, processes, logger }));
+    const limits = { 'trackers.get': task.limit };
+    return openClient(task, new RedisLimiter({ redis, keyPrefix, processes, limits, logger }));
   },
   'rate-limiter-flexible': (task, storeClient) => {
     const { limit: points, namespace: keyPrefix } = task;

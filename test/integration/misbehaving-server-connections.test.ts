@@ -21,7 +21,6 @@ describe('ids on the wire', () => {
 
   test.each([
     ['a/b', 'a%2Fb'],
-    ['../couriers', '..%2Fcouriers'],
     ['a\r\nX-Evil: 1', 'a%0D%0AX-Evil%3A%201'],
     ['%2f', '%252f'],
     ['..;', '..%3B'],
@@ -31,11 +30,14 @@ describe('ids on the wire', () => {
     expect(server.requests.map(({ url }) => url)).toEqual([`${BASE_PATH}/trackers/${segment}`]);
   });
 
-  test.each(['', '..', '%2e%2e', '%252e%252e'])('get(%j) → nothing on the wire', async (id) => {
-    const { client, server } = await wireClientFor(notFound);
-    expect(await catchRejection(client.trackers.get(id))).toMatchObject({ name: 'RequestValidationError' });
-    expect(server.requests).toHaveLength(0);
-  });
+  test.each(['', '..', '../couriers', '%2e%2e', '%252e%252e'])(
+    'get(%j) → nothing on the wire',
+    async (id) => {
+      const { client, server } = await wireClientFor(notFound);
+      expect(await catchRejection(client.trackers.get(id))).toMatchObject({ name: 'RequestValidationError' });
+      expect(server.requests).toHaveLength(0);
+    },
+  );
 });
 
 describe('connections', () => {
