@@ -65,8 +65,13 @@ function openClient(): TrackingClient {
   return new TrackingClient({
     baseUrl,
     apiKey: 'key-of-the-soak',
-    limiter: new RedisLimiter({ redis, keyPrefix, processes, logger }),
-    rateLimit: { limits: { 'trackers.results': limitPerSecond } },
+    limiter: new RedisLimiter({
+      redis,
+      keyPrefix,
+      processes,
+      limits: { 'trackers.results': limitPerSecond },
+      logger,
+    }),
     timeoutMs: TIMEOUT_MS,
     logger,
     fetch: (input, init) => {

@@ -67,7 +67,7 @@ export async function readEveryResult(signal: AbortSignal): Promise<void> {
   report((await client.tracking.search({ trackingNumber: 'LA680658838NL' }))[0]?.events[0]?.eventId);
   report((await client.couriers.list())[0]?.courierCode);
   const schema = z.object({ trackers: z.array(trackerSchema), total: z.coerce.number() });
-  const later = await client.request({ method: 'GET', path: '/later', schema });
+  const later = schema.parse(await client.request({ method: 'GET', path: '/later' }));
   const known: Tracker | undefined = later.trackers[0];
   report(later.total, known?.trackerId);
   report(client.rateLimits()['couriers.list'].inUse);
