@@ -7,7 +7,9 @@ import { type CallContext, createCallContext, startCall } from './http/execute.t
 import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
-import { CouriersResource, TrackersResource, TrackingResource } from './trackers/trackers.ts';
+import { CouriersResource } from './resources/couriers.ts';
+import { TrackersResource } from './resources/trackers.ts';
+import { TrackingResource } from './resources/tracking.ts';
 
 /**
  * A client of one account of the service.
@@ -31,7 +33,7 @@ export class TrackingClient {
 
   /**
    * @param options - where the service is and how to call it; see each option
-   * @throws ConfigurationError naming the option that is missing or makes no sense
+   * @throws ConfigurationError that names the missing or invalid option
    */
   constructor(options: TrackingClientOptions = {}) {
     this.#options = { ...options };

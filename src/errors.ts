@@ -154,7 +154,7 @@ export class TimeoutError extends TrackingError {
 export class QueueFullError extends TrackingError {
   static override readonly kind: string = 'QueueFullError';
 }
-/** An option is missing or makes no sense; the message names it. */
+/** An option is missing or invalid; the message names it. */
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
 }

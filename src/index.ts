@@ -3,6 +3,8 @@
  * @module tracking-client
  */
 
+export type { BulkCreation, BulkSummary, CreateManyOptions } from './bulk/create-many.ts';
+export type { BulkOutcome } from './bulk/outcomes.ts';
 export { TrackingClient } from './client.ts';
 export type { ValidationIssue } from './common/validation.ts';
 export type { EndpointName } from './endpoints.ts';
@@ -48,6 +50,12 @@ export type {
   TrackerRequestOptions,
   TrackingClientOptions,
 } from './options.ts';
+export type { PollManyOptions, PollOptions } from './polling/options.ts';
+export type { PollManyUpdate, TrackerPolls } from './polling/poll-many.ts';
+export type { PollContext, PollUpdate } from './polling/tracker.ts';
+export type { CouriersResource } from './resources/couriers.ts';
+export type { TrackersResource } from './resources/trackers.ts';
+export type { TrackingResource } from './resources/tracking.ts';
 export type { ApiErrorItem, ErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';
 export { type Courier, courierSchema } from './schemas/courier.ts';
@@ -89,10 +97,4 @@ export {
   type WebhookPush,
   webhookHistorySchema,
 } from './schemas/webhook.ts';
-export type { BulkOutcome } from './trackers/bulk-results.ts';
-export type { BulkCreation, BulkSummary, CreateManyOptions } from './trackers/create-many.ts';
-export type { PollManyUpdate, TrackerPolls } from './trackers/poll-many.ts';
-export type { PollManyOptions, PollOptions } from './trackers/poll-options.ts';
-export type { PollContext, PollUpdate } from './trackers/polled-tracker.ts';
-export type { CouriersResource, TrackersResource, TrackingResource } from './trackers/trackers.ts';
 export { VERSION } from './version.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { CountingMode } from '../limiter/counting.ts';
+import type { CountingMode } from '../../test/support/counting.ts';
 import { forkEnforcingServer, readLog, type startEnforcingServer } from '../limiter/enforcing-server.ts';
 import { sum } from '../statistics.ts';
 import { CONTENDERS, type Contender, PeerFleet, type PeerOutcome } from './peers.ts';

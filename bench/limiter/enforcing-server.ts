@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Counter, type CountingMode, makeCounter } from './counting.ts';
+import { type Counter, type CountingMode, makeCounter } from '../../test/support/counting.ts';
 
 export interface EnforcingServerOptions {
   readonly mode: CountingMode;

@@ -1,5 +1,6 @@
 import ky, { type KyInstance } from 'ky';
-import { linkedController, onAbort, systemClock } from '../common/clock.ts';
+import { linkedController, onAbort } from '../common/abort.ts';
+import { systemClock } from '../common/clock.ts';
 import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import {

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
+import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
   Buckets,
-  CallQueue,
   type ConfiguredLimit,
   computeLimit,
   computePauseMs,
@@ -20,8 +20,8 @@ import {
   RETURN_MS,
   reservedTokens,
   UNSENT_LEASE_MS,
-  WINDOW_MS,
 } from './limiter.ts';
+import { CallQueue } from './queue.ts';
 
 const limiterOptions = z.strictObject(LIMITER_SHAPE);
 
@@ -43,7 +43,7 @@ export class TokenBucketLimiter implements Limiter {
 
   /**
    * @param options - all optional
-   * @throws ConfigurationError if an option makes no sense
+   * @throws ConfigurationError if an option is invalid
    */
   constructor(options: LimiterOptions = {}) {
     const { limits, maxQueue } = checkOptions(limiterOptions, options);
@@ -58,88 +58,6 @@ export class TokenBucketLimiter implements Limiter {
   /** @internal */
   snapshot(bucket: BucketId): BucketSnapshot {
     return this.#buckets.snapshot(bucket);
-  }
-}
-
-/** An estimate may grow after this time: enough for a one-window pause after a 429 and more than one further window. */
-const PERIOD_MS = 2_500;
-
-const GAP_MS = 250;
-
-const SPREAD_OVER = 0.8;
-
-/**
- * Estimates how many tokens other users of the same account leave to this bucket.
- * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: the
- *    requests whose tokens were out when we sent this request, and those sent since. A sum below the limit shows others.
- * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
- * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
- * 4. After a period without a change we take half of the tokens that nobody used in it.
- * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
- * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
- * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. If we fill the first window, others get only 429s, so our responses do not show that there are others. A new bucket
- *    with waiting calls thus keeps its reserved token for `GAP_MS` after its first tokens come back, and a retry gets through.
- */
-class ForeignUse {
-  #countedSent = 0;
-  #countedReturned = 0;
-  #maxOut = Number.POSITIVE_INFINITY;
-  #minOut = 0;
-  #leastAvailable = Number.POSITIVE_INFINITY;
-  #gapEndsAt = Number.POSITIVE_INFINITY;
-  opensAt = Number.NEGATIVE_INFINITY;
-  changesAt = Number.POSITIVE_INFINITY;
-
-  /** Returns how many tokens of counted requests have come back; `noteResponse` takes this number as `returnedBefore`. */
-  noteSent(): number {
-    this.#countedSent += 1;
-    return this.#countedReturned;
-  }
-
-  noteReturn(now: number): void {
-    this.#countedReturned += 1;
-    if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
-    this.#gapEndsAt = now + GAP_MS;
-    if (this.#maxOut === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
-  }
-
-  noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
-    const { status, remaining, resetMs = WINDOW_MS } = feedback;
-    // The service does not count a request that it refuses, so `Bucket` marks its token as not counted, too.
-    if (status === 429) this.#countedSent -= 1;
-    if (remaining === undefined) return;
-    const available = remaining + this.#countedSent - returnedBefore;
-    this.#leastAvailable = Math.min(this.#leastAvailable, available);
-    if (available >= Math.min(limit, this.#maxOut)) return;
-    if (remaining === 0) this.opensAt = now + Math.min(resetMs, WINDOW_MS);
-    const isAlone = this.#maxOut === Number.POSITIVE_INFINITY;
-    if (isAlone) this.#minOut = Math.ceil(limit / 2);
-    const tokens = isAlone ? this.#minOut : Math.max(available, this.#minOut);
-    if (tokens === this.#maxOut) return;
-    this.#maxOut = tokens;
-    this.changesAt = now + PERIOD_MS;
-  }
-
-  computeMaxOut(limit: number, now: number, isWaiting: boolean): number {
-    if (now < this.changesAt) {
-      const isGap = isWaiting && this.#countedReturned > 0 && now < this.#gapEndsAt;
-      return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#maxOut);
-    }
-    if (this.#leastAvailable >= limit) {
-      this.#maxOut = Number.POSITIVE_INFINITY;
-    } else {
-      const idle = Math.max(0, Math.floor((this.#leastAvailable - this.#maxOut) / 2));
-      this.#maxOut += this.#maxOut < limit / 4 ? Math.max(1, idle) : idle;
-    }
-    this.#minOut = Math.ceil(this.#maxOut / 2);
-    this.#leastAvailable = Number.POSITIVE_INFINITY;
-    this.changesAt = Number.isFinite(this.#maxOut) ? now + PERIOD_MS : Number.POSITIVE_INFINITY;
-    return Math.min(limit, this.#maxOut);
-  }
-
-  get minSpacingMs(): number {
-    return (WINDOW_MS * SPREAD_OVER) / this.#maxOut;
   }
 }
 

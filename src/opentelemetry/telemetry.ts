@@ -17,7 +17,7 @@ import { isTrackingError } from '../errors.ts';
 import type { ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
-import type { WebhookReport } from '../webhooks/processor.ts';
+import type { WebhookReport } from '../webhooks/report.ts';
 
 const NAME = 'tracking-client';
 

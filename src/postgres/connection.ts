@@ -17,8 +17,8 @@ interface ConnectionPool extends Queryable {
 }
 
 /**
- * Runs statements on a connection that the pool lends. A connection that was cut off without a word never replies, so after
- * twice `limitMs` it is destroyed and the pool may open another one. Until then a late reply still tells what was claimed.
+ * Runs statements on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
+ * `limitMs`, and the pool may open another one. Until then, a late reply still tells what was claimed.
  */
 export async function withConnection<Result>(
   pool: Queryable,

@@ -7,6 +7,7 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
+  type ReleaseOptions,
 } from '../webhooks/dedupe-store.ts';
 import { withConnection } from './connection.ts';
 import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
@@ -53,7 +54,8 @@ type CommitRequest = readonly [key: string, retainMs: number];
  * Leases and retention run on the clock of the server, so fake timers do not move them.
  *
  * @example
- * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
+ * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL }).on('error', console.error);
+ * const store = new PostgresDedupeStore({ pool });
  * await store.createTable();
  * const webhooks = createWebhookHandler({ secret, store, onEvent });
  */
@@ -68,7 +70,7 @@ export class PostgresDedupeStore implements DedupeStore {
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
-   * @throws ConfigurationError when an option makes no sense; nothing is sent yet
+   * @throws ConfigurationError when an option is invalid; nothing is sent yet
    */
   constructor(options: PostgresDedupeStoreOptions) {
     const { pool, table, commandTimeoutMs } = checkOptions(storeOptions, options);
@@ -107,10 +109,7 @@ export class PostgresDedupeStore implements DedupeStore {
     await this.#commit(keys.map((key) => [key, retainMs]));
   }
 
-  async release(
-    keys: readonly string[],
-    { token, uncounted = false }: { readonly token: string; readonly uncounted?: boolean },
-  ): Promise<void> {
+  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
     await this.#release(keys.map((key) => ({ key, token, uncounted })));
   }
 

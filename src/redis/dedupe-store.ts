@@ -4,12 +4,13 @@ import { kindOf } from '../common/validation.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
 import {
   type Claim,
+  callStore,
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
+  type ReleaseOptions,
   storableKey,
 } from '../webhooks/dedupe-store.ts';
-import { withTimeLimit } from '../webhooks/work.ts';
 import {
   createScript,
   createScriptRunner,
@@ -88,7 +89,7 @@ const storeOptions = z.strictObject({
  * Leases and retention run on the clock of Redis, so fake timers do not move them.
  *
  * @example
- * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
+ * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
  * const webhooks = createWebhookHandler({ secret, store: new RedisDedupeStore({ redis }), onEvent });
  */
 export class RedisDedupeStore implements DedupeStore {
@@ -100,7 +101,7 @@ export class RedisDedupeStore implements DedupeStore {
 
   /**
    * @param options - see `RedisDedupeStoreOptions`
-   * @throws ConfigurationError if an option makes no sense; nothing is sent yet
+   * @throws ConfigurationError if an option is invalid; nothing is sent yet
    */
   constructor(options: RedisDedupeStoreOptions) {
     const { redis, keyPrefix, commandTimeoutMs } = checkOptions(storeOptions, options);
@@ -124,16 +125,13 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
   }
 
-  async release(
-    keys: readonly string[],
-    { token, uncounted = false }: { readonly token: string; readonly uncounted?: boolean },
-  ): Promise<void> {
+  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
     await this.#run(RELEASE_SCRIPT, keys, token, `${OUTLASTS_SENDER_MS}`, uncounted ? '1' : '0');
   }
 
   #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
     const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
-    return withTimeLimit(() => this.#send(script, stored, values), this.commandTimeoutMs);
+    return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs);
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {

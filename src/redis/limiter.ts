@@ -15,7 +15,6 @@ import {
   type BucketId,
   type BucketSnapshot,
   Buckets,
-  CallQueue,
   type ConfiguredLimit,
   computeLimit,
   computePauseMs,
@@ -30,6 +29,7 @@ import {
   reservedTokens,
   UNSENT_LEASE_MS,
 } from '../limiter/limiter.ts';
+import { CallQueue } from '../limiter/queue.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
 import {
@@ -96,7 +96,7 @@ const limiterOptions = z.strictObject({
  * `maxmemory-policy noeviction`: if it loses its keys, the service may refuse requests for up to one second.
  *
  * @example
- * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
+ * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
 export class RedisLimiter implements Limiter {
@@ -105,7 +105,7 @@ export class RedisLimiter implements Limiter {
 
   /**
    * @param options - see `RedisLimiterOptions`
-   * @throws ConfigurationError if an option makes no sense; nothing is sent yet
+   * @throws ConfigurationError if an option is invalid; nothing is sent yet
    */
   constructor(options: RedisLimiterOptions) {
     const shared = resolveSharedOptions(options);

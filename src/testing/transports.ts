@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as z from 'zod';
-import { onAbort } from '../common/clock.ts';
+import { onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';

@@ -1,4 +1,5 @@
-import { StoreTimeoutError, withTimeLimit } from './work.ts';
+import { withTimeLimit } from '../common/time-limit.ts';
+import { callStore, StoreTimeoutError } from './dedupe-store.ts';
 
 /** Limits the size of a shared statement. A call with more items is not split, but sent alone. */
 const MAX_BATCH_ITEMS = 1_000;
@@ -58,7 +59,7 @@ export function batched<Item, Result>(
     while (waiting.size > 0) {
       const calls = takeCalls();
       // A statement that takes too long goes on, but later calls do not wait for it.
-      await withTimeLimit(() => sendCalls(calls), limitMs).catch(() => {});
+      await callStore(() => sendCalls(calls), limitMs).catch(() => {});
     }
     isUnderWay = false;
   }

@@ -1,4 +1,4 @@
-import { onAbort } from '../common/clock.ts';
+import { onAbort } from '../common/abort.ts';
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
 export function findMediaTypeError(headers: Headers): string | undefined {

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { withTimeLimit } from '../common/time-limit.ts';
+import { isJsonObject, kindOf } from '../common/validation.ts';
+import { TrackingError } from '../errors.ts';
 
 /** The result of a claim of one key. */
 export type Claim =
@@ -18,8 +21,8 @@ export type Claim =
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds. A store that has it must reject in time, counted from the call, and no other limit
-   * applies. Default: 4,500, kept by the inbox, which ignores a value that is not a finite number above 0.
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. For a
+   * store without it, or with a value that is not a finite number above 0, the inbox rejects after 4,500 ms.
    */
   readonly commandTimeoutMs?: number;
   /**
@@ -44,15 +47,16 @@ export interface DedupeStore {
    * Releases the keys that the claimant still leases; does nothing for others.
    *
    * @param keys - distinct keys
-   * @param options - `token` identifies the claimant; `uncounted: true` takes its attempt back, because no callback has failed.
-   * Default: false
+   * @param options - `token` and `uncounted`
    */
   release(keys: readonly string[], options: ReleaseOptions): Promise<void>;
 }
 
-/** The second argument of `release`. */
+/** The second argument of `DedupeStore.release`. */
 export interface ReleaseOptions {
+  /** Identifies the claimant. */
   readonly token: string;
+  /** True to take the attempt back, because no callback has failed. Default: false. */
   readonly uncounted?: boolean | undefined;
 }
 
@@ -68,4 +72,47 @@ export function storableKey(key: string, storable: RegExp): string {
   // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
+}
+
+/** A call of a store exceeded its time limit. The call goes on, because no driver can cancel it. */
+export class StoreTimeoutError extends TrackingError {
+  // `instanceof` compares this name, so that it also works for a class that another entry point bundles.
+  static override readonly kind: string = 'StoreTimeoutError';
+
+  readonly #call: Promise<unknown>;
+
+  constructor(limitMs: number, call: Promise<unknown>) {
+    super(`Expected the store to respond within ${limitMs} ms`);
+    this.#call = call;
+  }
+
+  onLateSuccess(callback: () => void): void {
+    this.#call.then(callback, () => {});
+  }
+}
+
+/** Calls a store, and rejects with a `StoreTimeoutError` when the call takes longer than `limitMs`. */
+export function callStore<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
+  return withTimeLimit(call, limitMs, (late) => new StoreTimeoutError(limitMs, late));
+}
+
+/** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */
+export function checkClaims(reply: unknown, count: number): readonly Claim[] {
+  // `Array.from` turns holes into `undefined`, because `every` would skip holes.
+  const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
+  if (claims.length === count && claims.every(isClaim)) return claims;
+  const index = claims.findIndex((claim) => !isClaim(claim));
+  const got = claims.length === count ? `an invalid claim at index ${index}` : kindOf(reply);
+  throw new TrackingError(
+    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: 1 }, ` +
+      `{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got ${got}`,
+  );
+}
+
+function isClaim(claim: unknown): claim is Claim {
+  if (!isJsonObject(claim)) return false;
+  const { status, attempt, retryAfterMs } = claim;
+  if (status === 'acquired') return Number.isSafeInteger(attempt) && Number(attempt) >= 1;
+  if (status === 'busy') return Number.isFinite(retryAfterMs);
+  return status === 'done';
 }

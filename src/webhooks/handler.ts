@@ -31,9 +31,8 @@ import {
   INBOX_OPTIONS,
   type InboxOptions,
   type WebhookCallbacks,
-  type WebhookOutcome,
-  type WebhookReport,
-} from './processor.ts';
+} from './options.ts';
+import type { WebhookOutcome, WebhookReport } from './report.ts';
 
 /** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
@@ -79,7 +78,7 @@ export interface WebhookHandler {
  *
  * @param options - `secret` and a callback are required
  * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express and Fastify
- * @throws ConfigurationError when an option is missing or makes no sense
+ * @throws ConfigurationError when an option is missing or invalid
  * @example
  * const webhooks = createWebhookHandler({
  *   secret: process.env.WEBHOOK_SECRET,

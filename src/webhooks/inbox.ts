@@ -1,10 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { linkedController, onAbort, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
+import { linkedController, onAbort } from '../common/abort.ts';
+import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
-import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
+import { callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
+import {
+  applyClaim,
+  CallbackTimeoutError,
+  callWithTimeout,
+  getItems,
+  getKeys,
+  isClaimed,
+  isOpen,
+  type Job,
+  planJobs,
+  setState,
+  type WorkItem,
+} from './items.ts';
 import {
   type CallbackContext,
   checkCallbacks,
@@ -13,27 +27,10 @@ import {
   type ProcessOptions,
   resolveInboxOptions,
   type WebhookCallbacks,
-  type WebhookFailure,
   type WebhookInboxOptions,
-  type WebhookReport,
-} from './processor.ts';
-import {
-  applyClaim,
-  buildReport,
-  CallbackTimeoutError,
-  callWithTimeout,
-  checkClaims,
-  getItems,
-  getKeys,
-  isClaimed,
-  isOpen,
-  type Job,
-  planJobs,
-  StoreTimeoutError,
-  setState,
-  type WorkItem,
-  withTimeLimit,
-} from './work.ts';
+} from './options.ts';
+import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
+import { buildReport, type WebhookFailure, type WebhookReport } from './report.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -90,12 +87,13 @@ export class WebhookInbox {
     const { jobs, others } = planJobs(parsed.messages, checked);
     const items = getItems(jobs);
     for (let index = 0; items.some(isOpen); index += 1) {
-      await new Round(settings, jobs, signal).run();
       const remainingMs = giveUpAt - systemClock.now();
-      if (remainingMs <= 0 || signal?.aborted || isStoreDown(items)) break;
-      if (!items.some(isOpen)) break;
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_BUSY_PAUSE_MS, remainingMs);
-      await sleep(pauseMs, signal).catch(() => {});
+      if (index > 0) {
+        if (remainingMs <= 0 || signal?.aborted || isStoreDown(items)) break;
+        const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (index - 1), MAX_BUSY_PAUSE_MS, remainingMs);
+        await sleep(pauseMs, signal).catch(() => {});
+      }
+      await new Round(settings, jobs, signal).run();
     }
     // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
     const { onOther } = isStoreDown(items) ? {} : checked;
@@ -160,7 +158,6 @@ class Round {
   #renewsAt = 0;
   #renewal: Promise<void> | undefined;
   #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
-  #hasSkippedCall = false;
   #isWorking = true;
   #isCommitFailing = false;
 
@@ -203,11 +200,9 @@ class Round {
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
     const claimed = job.items.filter(isClaimed);
     // An event that kills the process takes the later events of its webhook with it, so only the first job is not called again.
-    const exhausted = this.#hasSkippedCall
-      ? []
-      : claimed.filter(({ attempt }) => attempt > this.#settings.maxAttempts);
-    this.#hasSkippedCall ||= exhausted.length > 0;
-    for (const item of exhausted) await this.#deadLetter(item, buildUnfinishedError(item));
+    const exhausted =
+      claimed.some(this.#isExhausted) && !this.#hasSkippedCall() ? claimed.filter(this.#isExhausted) : [];
+    for (const item of exhausted) await this.#deadLetter(item, this.#buildExhaustedError(item));
     const items = claimed.filter((item) => isClaimed(item) && !exhausted.includes(item));
     if (items.length === 0) return;
     const failure = await this.#call(items, (context) => job.call(items, context));
@@ -215,12 +210,29 @@ class Round {
     const { state, error } = failure;
     if (state === 'failed') this.#settings.onError(error, 'callback', getKeys(items));
     // Items that another receiver has taken over meanwhile did not fail here.
-    for (const item of items.filter(isClaimed)) {
-      item.error = error;
+    const failed = items.filter(isClaimed);
+    for (const item of failed) item.error = error;
+    for (const item of failed) {
       const isLastAttempt = item.attempt >= this.#settings.maxAttempts;
-      if (state === 'failed' && isLastAttempt) await this.#deadLetter(item, error);
+      // After an abort nothing more is called: the next attempt goes to `onDeadLetter`.
+      if (state === 'failed' && isLastAttempt && !this.#signal?.aborted) await this.#deadLetter(item, error);
       else setState([item], state);
     }
+  }
+
+  readonly #isExhausted = ({ attempt }: WorkItem): boolean => attempt > this.#settings.maxAttempts;
+
+  /** True if an exhausted item was handled before, in this round or in an earlier one. */
+  #hasSkippedCall(): boolean {
+    const isPending = (item: WorkItem) => isOpen(item) || isClaimed(item);
+    return getItems(this.#jobs).some((item) => this.#isExhausted(item) && !isPending(item));
+  }
+
+  #buildExhaustedError({ attempt }: WorkItem): TrackingError {
+    const { maxAttempts } = this.#settings;
+    return new TrackingError(
+      `The callback was not called: this is attempt ${attempt}, and \`maxAttempts\` is ${maxAttempts}`,
+    );
   }
 
   async #deadLetter(item: WorkItem, error: unknown): Promise<void> {
@@ -353,9 +365,9 @@ class Round {
 
   /** At a shutdown the process may end at any moment, so commit what is handled, and release what is not called any more. */
   #interrupt(): void {
-    const uncalled = this.#items.filter(
-      (item) => isClaimed(item) && this.#callUnderWay?.items.includes(item) !== true,
-    );
+    const isUncalled = (item: WorkItem) =>
+      isClaimed(item) && item.error === undefined && this.#callUnderWay?.items.includes(item) !== true;
+    const uncalled = this.#items.filter(isUncalled);
     setState(uncalled, 'interrupted');
     void this.#commit();
     void this.#release(uncalled).catch((error) =>
@@ -396,16 +408,17 @@ class Round {
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
-    const undone = [...failed, ...others];
     // Wait for a running renewal before releasing.
     await this.#renewal;
-    await Promise.all([this.#release(failed, true), this.#release(others)]).catch((error) =>
-      this.#settings.onError(error, 'release', getKeys(undone)),
-    );
-    // A renewal that was given up may reach the store after the release. It then leases the keys again, and counts an attempt.
-    for (const late of this.#lateRenewals) {
-      late.onLateSuccess(() => void this.#release(undone).catch(() => {}));
-    }
+    let isReleased = true;
+    await Promise.all([this.#release(failed, true), this.#release(others)]).catch((error) => {
+      isReleased = false;
+      this.#settings.onError(error, 'release', getKeys([...failed, ...others]));
+    });
+    // A renewal that was given up may reach the store late. After the release, it leases the keys again and counts an attempt,
+    // which must not count. If the release has failed, the attempt that failed must count.
+    const releaseAgain = () => Promise.all([this.#release(failed, !isReleased), this.#release(others)]);
+    for (const late of this.#lateRenewals) late.onLateSuccess(() => void releaseAgain().catch(() => {}));
   }
 
   async #release(items: readonly WorkItem[], isCounted = false): Promise<void> {
@@ -417,11 +430,6 @@ class Round {
   /** Limits the time of a store that does not limit its calls itself. */
   #limit<Result>(call: () => Promise<Result>): Promise<Result> {
     const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
-    return ownsTimeLimit ? call() : withTimeLimit(call, storeTimeoutMs);
+    return ownsTimeLimit ? call() : callStore(call, storeTimeoutMs);
   }
-}
-
-function buildUnfinishedError({ attempt }: WorkItem): TrackingError {
-  const earlier = `${attempt - 1} earlier ${attempt === 2 ? 'attempt' : 'attempts'}`;
-  return new TrackingError(`The callback was not called again: ${earlier} of this event did not end`);
 }

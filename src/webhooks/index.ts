@@ -14,16 +14,11 @@ export type {
   WebhookMessage,
   WebhookTracker,
 } from '../schemas/webhook.ts';
-export type { Claim, DedupeStore } from './dedupe-store.ts';
+export type { Claim, DedupeStore, ReleaseOptions } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
+export type { EventContext, InboxOptions, WebhookCallbacks, WebhookInboxOptions } from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';
-export type {
-  EventContext,
-  InboxOptions,
-  WebhookCallbacks,
-  WebhookInboxOptions,
-  WebhookReport,
-} from './processor.ts';
+export type { WebhookReport } from './report.ts';

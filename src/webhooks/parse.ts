@@ -213,7 +213,7 @@ class ItemReader {
   }
 }
 
-/** Returns undefined for content that is nested deeper than the call stack allows; only events without an id can be. */
+/** Returns undefined for content that is nested deeper than the call stack allows. Only keys that are built from content can fail. */
 function buildKeyIfPossible(build: () => string): string | undefined {
   try {
     return build();

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { onAbort, sleep } from '../../src/common/clock.ts';
+import { onAbort } from '../../src/common/abort.ts';
+import { sleep } from '../../src/common/clock.ts';
 import { catchRejection } from '../support/make-client.ts';
 
 beforeEach(() => {

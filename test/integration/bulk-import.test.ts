@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collect, makeInputs } from '../trackers/bulk-service.ts';
+import { collect, makeInputs } from '../bulk/bulk-service.ts';
 import { makeService } from './make-service.ts';
 
 describe('createMany over HTTP', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { PollManyUpdate } from '../../src/polling/poll-many.ts';
 import type { FakeTrackingServiceOptions } from '../../src/testing/index.ts';
-import type { PollManyUpdate } from '../../src/trackers/poll-many.ts';
 import { makeService } from './make-service.ts';
 
 /** Adds a shorthand to the service, whose results are there at once. */

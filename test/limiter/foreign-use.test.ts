@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { makeCounter } from '../../bench/limiter/counting.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { makeCounter } from '../support/counting.ts';
 import { settled } from '../support/settled.ts';
 import { settleInVirtualTime, useVirtualTime } from '../support/virtual-time.ts';
 import { type Call, countGranted, makeLimiter, toAcquire } from './make-limiter.ts';

@@ -50,7 +50,3 @@ test('every path that CONTRIBUTING.md names → exists', () => {
   const isThere = (path: string) => existsSync(join(ROOT, path)) || existsSync(join(ROOT, 'src', path));
   expect(paths.filter((path) => !isThere(path))).toEqual([]);
 });
-
-test('CONTRIBUTING.md → at most 120 lines', () => {
-  expect(CONTRIBUTING.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
-});

@@ -217,7 +217,7 @@ function callObserver(observer: () => unknown): void {
  *
  * @param options - see `WebhookSenderOptions`; `target` and `fake` are required
  * @returns the sender
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError when an option is invalid
  * @example
  * const sender = createWebhookSender({ target: handler, secret, fake, duplicates: 2, shuffle: true, until2xx: true });
  * fake.shipment('RR123456785CN').deliver();

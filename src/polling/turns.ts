@@ -1,5 +1,6 @@
 import pThrottle from 'p-throttle';
-import { linkedController, systemClock } from '../common/clock.ts';
+import { linkedController } from '../common/abort.ts';
+import { systemClock } from '../common/clock.ts';
 
 /**
  * Builds a function that resolves at most `maxPerSecond` times a second, to one waiting call after another.

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   callGuarded,
   checkOptions,
@@ -14,7 +15,6 @@ import { ConfigurationError } from '../errors.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
-import type { ItemIssues } from './parse.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 /** Time limit of a store that has none. A webhook that cannot be claimed gets its 503 within five seconds. */
@@ -90,8 +90,9 @@ export interface InboxOptions {
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /**
-   * Attempts of an event before `onDeadLetter`. Attempts that never ended, as when the process died, count as well; an event
-   * that had more of them goes to `onDeadLetter` without another call. Default: 10 with `onDeadLetter`, else no limit.
+   * Attempts of an event before `onDeadLetter`. Attempts that never ended, as when the process died, count as well: once an
+   * event had that many, it goes to `onDeadLetter` without another call, but only the first such event of a webhook.
+   * Default: 10 with `onDeadLetter`, else no limit.
    */
   readonly maxAttempts?: number | undefined;
   /**
@@ -119,51 +120,6 @@ export interface ProcessOptions {
   readonly busyTimeoutMs?: number | undefined;
   /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/**
- * The outcome of a whole webhook: the first in this list that applies.
- * - `failed`: a callback threw or rejected
- * - `unavailable`: the store failed before everything was handled
- * - `interrupted`: a shutdown left work undone
- * - `busy`: another receiver still works on a part of it
- * - `rejected`: some items were invalid; all others are done
- * - `done`: nothing is left to do
- */
-export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' | 'rejected' | 'done';
-
-/** One callback that failed; its keys were released, so a redelivery tries again. */
-export interface WebhookFailure {
-  /** The keys of its events; empty for `onOther`. */
-  readonly keys: readonly string[];
-  /** What the callback threw. */
-  readonly error: unknown;
-}
-
-/** The result of one webhook, counted in events and proofs of delivery. */
-export interface WebhookReport {
-  /** The outcome of the whole webhook. */
-  readonly outcome: WebhookOutcome;
-  /** Handled by this call. */
-  readonly handled: number;
-  /** Handled before, or repeated inside the payload. */
-  readonly duplicates: number;
-  /** Given to `onDeadLetter` and done. */
-  readonly deadLettered: number;
-  /** Messages for `onOther`, even if it is not set or was not called. */
-  readonly others: number;
-  /** The callbacks that failed. */
-  readonly failures: readonly WebhookFailure[];
-  /** Keys that another receiver still works on. */
-  readonly busy: readonly string[];
-  /** Keys that were not handled because the store failed. */
-  readonly unavailable: readonly string[];
-  /** Keys that a shutdown left undone. */
-  readonly interrupted: readonly string[];
-  /** When the first of the busy leases ends, in milliseconds from now; undefined when nothing is busy. */
-  readonly retryAfterMs: number | undefined;
-  /** The invalid items. */
-  readonly rejected: readonly ItemIssues[];
 }
 
 export const CALLBACK_OPTIONS = {
@@ -227,11 +183,12 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
     throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
   }
   const observer = onError ?? logErrors(logger);
-  const ownsTimeLimit = Number.isFinite(store.commandTimeoutMs) && Number(store.commandTimeoutMs) > 0;
+  const { commandTimeoutMs = 0 } = store;
+  const ownsTimeLimit = Number.isFinite(commandTimeoutMs) && commandTimeoutMs > 0;
   return {
     ...settings,
     ownsTimeLimit,
-    storeTimeoutMs: ownsTimeLimit ? Number(store.commandTimeoutMs) : DEFAULT_STORE_TIMEOUT_MS,
+    storeTimeoutMs: ownsTimeLimit ? Math.min(commandTimeoutMs, MAX_TIMER_MS) : DEFAULT_STORE_TIMEOUT_MS,
     maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : (maxAttempts ?? 10),
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
       callGuarded(() => observer(error, { operation, keys })),

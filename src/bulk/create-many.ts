@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { linkedController } from '../common/clock.ts';
+import { linkedController } from '../common/abort.ts';
 import {
   callGuarded,
   checkOptions,
@@ -8,6 +8,7 @@ import {
   type OptionShape,
   option,
 } from '../common/option-checks.ts';
+import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import {
   BULK_SHAPE,
   CALL_SHAPE,
@@ -18,8 +19,9 @@ import {
 } from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
-import { type CallContext, execute, mayHaveBeenCarriedOut } from '../http/execute.ts';
+import { type CallContext, execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
+import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
@@ -34,8 +36,7 @@ import {
   readIdentity,
   readResults,
   toErrorItems,
-} from './bulk-results.ts';
-import { checkIterable, PullStream, SourceReader } from './streams.ts';
+} from './outcomes.ts';
 
 const DEFAULT_CONCURRENCY = 3;
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];

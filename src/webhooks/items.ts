@@ -1,20 +1,13 @@
-import { systemClock, unref } from '../common/clock.ts';
-import { isJsonObject, kindOf } from '../common/validation.ts';
+import { withTimeLimit } from '../common/time-limit.ts';
 import { TrackingError } from '../errors.ts';
 import { getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
 import type { Claim } from './dedupe-store.ts';
+import type { CallbackContext, WebhookCallbacks } from './options.ts';
 import type { KeyedMessage } from './parse.ts';
-import type {
-  CallbackContext,
-  WebhookCallbacks,
-  WebhookFailure,
-  WebhookOutcome,
-  WebhookReport,
-} from './processor.ts';
 
-type ItemState =
+export type ItemState =
   | 'open'
   | 'busy'
   // This receiver holds the lease and has not handled the item yet.
@@ -76,27 +69,6 @@ export function applyClaim(item: WorkItem, claim: Claim): void {
   } else {
     item.state = 'duplicate';
   }
-}
-
-/** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */
-export function checkClaims(reply: unknown, count: number): readonly Claim[] {
-  // `Array.from` turns holes into `undefined`, because `every` would skip holes.
-  const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
-  if (claims.length === count && claims.every(isClaim)) return claims;
-  const index = claims.findIndex((claim) => !isClaim(claim));
-  const got = claims.length === count ? `an invalid claim at index ${index}` : kindOf(reply);
-  throw new TrackingError(
-    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: 1 }, ` +
-      `{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got ${got}`,
-  );
-}
-
-function isClaim(claim: unknown): claim is Claim {
-  if (!isJsonObject(claim)) return false;
-  const { status, attempt, retryAfterMs } = claim;
-  if (status === 'acquired') return Number.isSafeInteger(attempt) && Number(attempt) >= 1;
-  if (status === 'busy') return Number.isFinite(retryAfterMs);
-  return status === 'done';
 }
 
 /** Assigns messages to callbacks; `others` are the messages for `onOther`. */
@@ -181,87 +153,4 @@ export class CallbackTimeoutError extends TrackingError {
   constructor(timeoutMs: number) {
     super(`Expected the webhook callback to finish within ${timeoutMs} ms`);
   }
-}
-
-/** A call of a store exceeded its time limit. The call goes on, because no driver can cancel it. */
-export class StoreTimeoutError extends TrackingError {
-  // `instanceof` compares this name, so that it also works for a class that another entry point bundles.
-  static override readonly kind: string = 'StoreTimeoutError';
-
-  readonly #call: Promise<unknown>;
-
-  constructor(limitMs: number, call: Promise<unknown>) {
-    super(`Expected the store to respond within ${limitMs} ms`);
-    this.#call = call;
-  }
-
-  onLateSuccess(callback: () => void): void {
-    this.#call.then(callback, () => {});
-  }
-}
-
-/** Rejects when a call takes longer than `limitMs`; by default the call is one of a store. */
-export async function withTimeLimit<Result>(
-  call: () => Promise<Result>,
-  limitMs: number,
-  buildError: (call: Promise<Result>) => Error = (late) => new StoreTimeoutError(limitMs, late),
-): Promise<Result> {
-  const result = call();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = systemClock.setTimeout(() => reject(buildError(result)), limitMs);
-    // This timer alone must not keep the process alive.
-    unref(timer);
-  });
-  try {
-    return await Promise.race([result, limit]);
-  } finally {
-    systemClock.clearTimeout(timer);
-  }
-}
-
-/** Builds the report from the outcomes of the items and what is known about messages without a key. */
-export function buildReport(
-  jobs: readonly Job[],
-  keyless: Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> & {
-    isInterrupted: boolean;
-  },
-): WebhookReport {
-  const items = getItems(jobs);
-  const select = (state: ItemState) => items.filter((item) => item.state === state);
-  const busy = select('busy');
-  const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
-  const report = {
-    handled: select('handled').length,
-    duplicates: keyless.duplicates + select('duplicate').length,
-    deadLettered: select('deadLettered').length,
-    others: keyless.others,
-    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...keyless.failures],
-    busy: getKeys(busy),
-    unavailable: getKeys(select('unavailable')),
-    interrupted: getKeys(select('interrupted')),
-    retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
-    rejected: keyless.rejected,
-  };
-  return { outcome: getOutcome(report, keyless.isInterrupted), ...report };
-}
-
-/** Groups the failed items of one job by error, because a call of `onEvents` fails for several items at once. */
-function findFailures(items: readonly WorkItem[]): WebhookFailure[] {
-  const keysOfError = new Map<unknown, string[]>();
-  for (const { key, state, error } of items) {
-    if (state !== 'failed') continue;
-    const keys = keysOfError.get(error);
-    if (keys === undefined) keysOfError.set(error, [key]);
-    else keys.push(key);
-  }
-  return [...keysOfError].map(([error, keys]) => ({ keys, error }));
-}
-
-function getOutcome(report: Omit<WebhookReport, 'outcome'>, isInterrupted: boolean): WebhookOutcome {
-  if (report.failures.length > 0) return 'failed';
-  if (report.unavailable.length > 0) return 'unavailable';
-  if (report.interrupted.length > 0 || isInterrupted) return 'interrupted';
-  if (report.busy.length > 0) return 'busy';
-  return report.rejected.length > 0 ? 'rejected' : 'done';
 }

@@ -1,11 +1,14 @@
+import { BulkCreation, type CreateManyOptions, type TrackerInputs } from '../bulk/create-many.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import { canonicalJson } from '../events/keys.ts';
 import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint, startCall } from '../http/execute.ts';
 import { prepareRequest } from '../http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
+import { type PollManyOptions, type PollOptions, pollManyOptions } from '../polling/options.ts';
+import { type TrackerIds, TrackerPoll, TrackerPolls, waitUntilStopped } from '../polling/poll-many.ts';
+import type { PollUpdate } from '../polling/tracker.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
-import type { Courier } from '../schemas/courier.ts';
 import {
   DEFAULT_PAGE,
   DEFAULT_PAGE_SIZE,
@@ -16,12 +19,8 @@ import {
   type TrackerPage,
   type TrackerUpdate,
 } from '../schemas/tracker.ts';
-import type { PerCallTracking, Tracking, TrackingSearchInput } from '../schemas/tracking.ts';
+import type { Tracking } from '../schemas/tracking.ts';
 import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
-import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './create-many.ts';
-import { type TrackerIds, TrackerPoll, TrackerPolls, waitUntilStopped } from './poll-many.ts';
-import { type PollManyOptions, type PollOptions, pollManyOptions } from './poll-options.ts';
-import type { PollUpdate } from './polled-tracker.ts';
 
 function buildInput(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
@@ -272,49 +271,5 @@ export class TrackersResource {
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
     return callEndpoint(this.#context, 'trackers.webhookHistory', buildInput(id, options), options);
-  }
-}
-
-/** The couriers that the service supports. */
-export class CouriersResource {
-  readonly #context: CallContext;
-
-  /** @internal */
-  constructor(context: CallContext) {
-    this.#context = context;
-  }
-
-  /**
-   * Lists the couriers and their codes.
-   *
-   * @param options - signal, timeouts, retries, headers and priority of this call
-   * @returns all couriers
-   * @throws ApiError
-   */
-  list(options?: RequestOptions): ApiPromise<Courier[]> {
-    return callEndpoint(this.#context, 'couriers.list', {}, options);
-  }
-}
-
-/** The method of the per-call plan, a paid look-up that creates no tracker (docs/service.md 1.2). */
-export class TrackingResource {
-  readonly #context: CallContext;
-
-  /** @internal */
-  constructor(context: CallContext) {
-    this.#context = context;
-  }
-
-  /**
-   * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so only a 429
-   * or a request that was never sent is repeated.
-   *
-   * @param input - the tracking number and hints about courier and destination
-   * @param options - signal, timeouts, retries, headers and priority of this call
-   * @returns the shipments found; numbers are not unique
-   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription
-   */
-  search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
-    return callEndpoint(this.#context, 'tracking.search', { body: input }, options);
   }
 }

@@ -1,14 +1,15 @@
-import { onAbort, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
+import { onAbort } from '../common/abort.ts';
+import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
+import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
 import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { MinHeap } from './min-heap.ts';
-import { intervalOption, type PollOptions, type PollSettings, pollOptions } from './poll-options.ts';
-import { PolledTracker, type PollRequests, type PollUpdate } from './polled-tracker.ts';
-import { checkIterable, PullStream, SourceReader } from './streams.ts';
+import { askInterval, askUntil, type PollOptions, type PollSettings, pollOptions } from './options.ts';
+import { PolledTracker, type PollRequests, type PollUpdate } from './tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
@@ -224,7 +225,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       const update = outcome?.update;
       const isLast =
         update !== undefined &&
-        (update.stopped || (update.tracking !== undefined && this.#settings.until(update.tracking)));
+        (update.stopped ||
+          (update.tracking !== undefined && askUntil(this.#settings.until, update.tracking)));
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
@@ -252,7 +254,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
-    return checkOptions(intervalOption, intervalMs(tracker.buildContext(update)), 'intervalMs()');
+    return askInterval(intervalMs, tracker.buildContext(update));
   }
 
   #unschedule(tracker: PolledTracker): void {

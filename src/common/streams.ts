@@ -1,5 +1,5 @@
-import { onAbort } from '../common/clock.ts';
-import { refuseOption } from '../common/option-checks.ts';
+import { onAbort } from './abort.ts';
+import { refuseOption } from './option-checks.ts';
 
 /**
  * A stream that can be left at any moment. `return()` of a plain async generator queues behind the wait that the generator is

@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
+import type { CreateManyOptions, TrackerInputs } from '../../src/bulk/create-many.ts';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import type { CreateManyOptions, TrackerInputs } from '../../src/trackers/create-many.ts';
 import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
 
 /** Valid inputs with tracking numbers of their own. */

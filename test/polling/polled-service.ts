@@ -1,8 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
 import type { PollManyOptions, PollManyUpdate, PollOptions } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
+import type { TrackerIds } from '../../src/polling/poll-many.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
-import type { TrackerIds } from '../../src/trackers/poll-many.ts';
 import { TRACKER } from '../support/calls.ts';
 import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TrackersResource } from '../../src/trackers/trackers.ts';
-import { catchRejection, makeClient } from '../support/make-client.ts';
+import type { TrackersResource } from '../../src/resources/trackers.ts';
 import {
   BROKEN,
   NOT_FOUND,
@@ -10,7 +9,8 @@ import {
   read,
   record,
   results,
-} from './polled-service.ts';
+} from '../polling/polled-service.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 
 type Call<T> = (trackers: TrackersResource) => T;
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { linkedController } from '../common/clock.ts';
+import { isAccountError } from '../bulk/outcomes.ts';
+import { linkedController } from '../common/abort.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ConfigurationError,
@@ -17,7 +18,6 @@ import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { isAccountError } from './bulk-results.ts';
 import type { HeapItem } from './min-heap.ts';
 
 /** The argument of an interval function. */

@@ -1,0 +1,39 @@
+/** All calls that share a signal share one listener, because Node warns of a leak if a signal has many. */
+const listenersBySignal = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
+
+/** Runs `callback` once when `signal` aborts, or at once if it has aborted. Returns a function that removes the callback. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (signal.aborted) {
+    callback();
+    return () => {};
+  }
+  const { callbacks, listener } = listenersBySignal.get(signal) ?? listen(signal);
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0 || signal.aborted) return;
+    listenersBySignal.delete(signal);
+    signal.removeEventListener('abort', listener);
+  };
+}
+
+function listen(signal: AbortSignal) {
+  const callbacks = new Set<() => void>();
+  const listener = () => {
+    listenersBySignal.delete(signal);
+    for (const callback of callbacks) callback();
+  };
+  const known = { callbacks, listener };
+  listenersBySignal.set(signal, known);
+  signal.addEventListener('abort', listener, { once: true });
+  return known;
+}
+
+/** A controller that also aborts when `signal` does, for the same reason, until `unsubscribe` is called. */
+export function linkedController(signal: AbortSignal | undefined): {
+  readonly controller: AbortController;
+  readonly unsubscribe: () => void;
+} {
+  const controller = new AbortController();
+  return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal?.reason)) };
+}

@@ -1,0 +1,43 @@
+import type { RetryClass } from '../endpoints.ts';
+import {
+  ApiError,
+  ConnectionError,
+  QuotaExceededError,
+  TimeoutError,
+  type TrackingError,
+} from '../errors.ts';
+
+/** What decides whether a failed attempt is repeated. */
+export interface RetryRules {
+  readonly retryClass: RetryClass;
+  readonly retryAmbiguous: boolean;
+  readonly maxRetryAfterMs: number;
+}
+
+/** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
+export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
+  const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
+  if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
+  // A request that the service refuses with 429 was not carried out, so even a paid call may be repeated.
+  if (isRateLimited(error)) return true;
+  if (error instanceof ConnectionError && error.neverSent) return true;
+  const isSafe = retryClass === 'safe';
+  if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
+  return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
+}
+
+/** True for a 429 that ends with the window of the rate limit (docs/service.md 6.3); false for a used-up quota. */
+export function isRateLimited(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
+}
+
+/** True if nobody knows whether the service carried the request out, and a repeat may succeed. */
+function isAmbiguous(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status >= 500 || error.status === 408;
+  return error instanceof TimeoutError || error instanceof ConnectionError;
+}
+
+export function mayHaveBeenCarriedOut(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status < 300 || error.status >= 500 || error.status === 408;
+  return !(error instanceof ConnectionError && error.neverSent);
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../common/clock.ts';
+import { formatPath, type ValidationIssue } from '../common/validation.ts';
+import { ApiError, isTrackingError, ResponseValidationError, type TrackingError } from '../errors.ts';
+import type { AttemptInfo, CallInfo, Hooks, RequestInfo, ResponseInfo } from './hooks.ts';
+import type { LogAdapter, LogFields } from './logger.ts';
+
+/** Tells hooks and log lines what happens in one call. */
+export class CallReport {
+  readonly #hooks: Hooks;
+  readonly #logger: LogAdapter;
+  readonly #title: string;
+  readonly #call: CallInfo;
+  readonly #startedAt = systemClock.now();
+  #attempt = 0;
+  #queuedMs = 0;
+  #totalQueuedMs = 0;
+  #tokensLeft: number | undefined;
+  #openRequestSince: number | undefined;
+  #requestResult: Partial<Pick<ResponseInfo, 'durationMs' | 'status' | 'requestId'>> = {};
+  #wasRetried = false;
+
+  /** @param title - names the request in log lines */
+  constructor(title: string, call: Omit<CallInfo, 'callId'>, hooks: Hooks, logger: LogAdapter) {
+    this.#title = title;
+    this.#call = { callId: randomUUID(), ...call };
+    this.#hooks = hooks;
+    this.#logger = logger;
+    hooks.onStart?.(this.#call);
+  }
+
+  leaveQueue(attempt: number, queuedMs: number): void {
+    this.#attempt = attempt;
+    this.#queuedMs = queuedMs;
+    this.#totalQueuedMs += queuedMs;
+    this.#requestResult = {};
+  }
+
+  noteRequest(tokensLeft: number | undefined): void {
+    this.#tokensLeft = tokensLeft;
+    this.#openRequestSince = systemClock.now();
+    this.#hooks.onRequest?.(this.#describeRequest());
+    this.#log('debug', `${this.#title}: attempt ${this.#attempt} is sent`);
+  }
+
+  noteResponse(status: number, requestId: string | undefined, retryAfterMs: number | undefined): void {
+    const durationMs = this.#endRequest();
+    const result = { durationMs, status, requestId };
+    this.#requestResult = result;
+    this.#hooks.onResponse?.({ ...this.#describeRequest(), ...result });
+    if (status === 429) this.#hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: retryAfterMs ?? 0 });
+    this.#log('debug', `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms`);
+  }
+
+  noteMismatch(mismatched: readonly ValidationIssue[]): void {
+    const { requestId } = this.#requestResult;
+    this.#hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
+    for (const { path, message } of mismatched) {
+      // Warn once for each field, because a service that sends an odd field sends it with every response.
+      const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
+      const text = `${this.#title}: ${message}; kept as it came`;
+      this.#logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
+    }
+  }
+
+  noteFailure(error: unknown): void {
+    if (this.#openRequestSince === undefined) return;
+    const durationMs = this.#endRequest();
+    this.#requestResult = { durationMs };
+    this.#hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
+  }
+
+  noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
+    this.#wasRetried = true;
+    this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
+    const wait = retryAfterMs ? ` in ${Math.ceil(retryAfterMs / 1000)} s or later` : '';
+    const text = `${error.message}; attempt ${this.#attempt + 1} follows${wait}`;
+    this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
+  }
+
+  finish(attempts: number, error?: unknown): void {
+    const durationMs = systemClock.now() - this.#startedAt;
+    const queuedMs = this.#totalQueuedMs;
+    this.#hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
+    if (error !== undefined) {
+      // Warn only after a retry. Without one, the rejection alone tells the caller, and an abort is no surprise.
+      const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
+      const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
+      const text = `${reason}; gave up after attempt ${this.#attempt}`;
+      this.#log(level, text, { ...describeError(error), durationMs });
+    } else if (this.#wasRetried) {
+      this.#log('info', `${this.#title} succeeded at attempt ${this.#attempt}`, { durationMs });
+    }
+  }
+
+  #endRequest(): number {
+    const durationMs = systemClock.now() - (this.#openRequestSince ?? 0);
+    this.#openRequestSince = undefined;
+    return durationMs;
+  }
+
+  #describeAttempt(): AttemptInfo {
+    return { ...this.#call, attempt: this.#attempt, queuedMs: this.#queuedMs };
+  }
+
+  #describeRequest(): RequestInfo {
+    return { ...this.#describeAttempt(), tokensLeft: this.#tokensLeft };
+  }
+
+  #log(level: 'debug' | 'info' | 'warn', text: string, more?: LogFields): void {
+    if (level === 'debug' && this.#logger.level !== 'debug') return;
+    this.#logger[level](text, this.#buildFields(more));
+  }
+
+  #buildFields(more?: LogFields): LogFields {
+    const { callId, endpoint, method, path } = this.#call;
+    const fields = {
+      callId,
+      endpoint,
+      method,
+      path,
+      attempt: this.#attempt,
+      ...this.#requestResult,
+      ...more,
+    };
+    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  }
+}
+
+function describeError(error: unknown): LogFields {
+  const hasResponse = error instanceof ApiError || error instanceof ResponseValidationError;
+  return {
+    error: error instanceof Error ? error.name : undefined,
+    ...(hasResponse && { status: error.status, requestId: error.requestId }),
+  };
+}

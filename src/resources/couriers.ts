@@ -1,0 +1,25 @@
+import type { ApiPromise } from '../http/api-promise.ts';
+import { type CallContext, callEndpoint } from '../http/execute.ts';
+import type { RequestOptions } from '../options.ts';
+import type { Courier } from '../schemas/courier.ts';
+
+/** The couriers that the service supports. */
+export class CouriersResource {
+  readonly #context: CallContext;
+
+  /** @internal */
+  constructor(context: CallContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Lists the couriers and their codes.
+   *
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns all couriers
+   * @throws ApiError
+   */
+  list(options?: RequestOptions): ApiPromise<Courier[]> {
+    return callEndpoint(this.#context, 'couriers.list', {}, options);
+  }
+}
