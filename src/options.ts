@@ -10,8 +10,8 @@ export interface RetryOptions {
   /** Longest wait that the service may ask for, in milliseconds. Default 60,000; 3,600,000 for `createMany` and polls. */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait between two attempts, in milliseconds, unless the service asks for a longer one. The waits grow from half a
-   * second. Each call stops growing them at a random value from half of this to all of it. Default 8,000.
+   * Longest wait between two attempts, in milliseconds, unless the service asks for a longer one. Waits grow from half a second
+   * up to a random limit between half of this value and all of it, which each call chooses for itself. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
 }

@@ -145,9 +145,12 @@ async function* decode(
 /** Reads up to the end of the first line that is not empty. A pipe may deliver it in several chunks. */
 async function readStart(texts: AsyncIterable<string>): Promise<string> {
   let start = '';
+  let isBlank = true;
   for await (const text of texts) {
     start += text;
-    if (/\S[^\r\n]*[\r\n]/.test(start)) break;
+    const line: string = isBlank ? text.trimStart() : text;
+    if (/[\r\n]/.test(line)) break;
+    isBlank &&= line === '';
   }
   return start;
 }

@@ -86,8 +86,8 @@ export class FailuresFile {
     const record = [...this.#columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = this.count === 0;
     const records = isFirst ? [[...this.#columns, ...FAILURE_COLUMNS], record] : [record];
-    // Cells with outer spaces are quoted, because the next import trims unquoted cells. So are cells with a delimiter of
-    // another spreadsheet, which would take the part behind it for a cell of its own, and run it if it is a formula.
+    // Quote cells with outer spaces, because the next import trims unquoted cells. Also quote cells with any common delimiter:
+    // a spreadsheet that splits at another delimiter could run the second part of `a,=1+1` as a formula.
     const quotedMatch = /^\s|\s$|[,;\t]/;
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: quotedMatch });
     try {

@@ -16,8 +16,10 @@ export function maskText(text: string, secret: string): string {
   const masked = text.includes(secret) ? maskForm(text, secret) : text;
   if (!masked.includes('%')) return masked;
   const encoded = encodeURIComponent(secret);
-  const lowerCase = encoded.replace(/%../g, (code) => code.toLowerCase());
-  return [encoded, lowerCase, encodeURI(secret)].reduce(
+  const formEncoded = new URLSearchParams([['', secret]]).toString().slice(1);
+  const forms = [encoded, encodeURI(secret), formEncoded];
+  const lowerCase = forms.map((form) => form.replace(/%../g, (code) => code.toLowerCase()));
+  return [...forms, ...lowerCase].reduce(
     (rest, form) => (form === secret ? rest : maskForm(rest, form)),
     masked,
   );

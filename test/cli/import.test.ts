@@ -172,6 +172,7 @@ describe('import', () => {
       'number\nx\n',
       /to have a column trackingNumber in its first line, got number\n$/,
     ],
+    ['JSON of one long line', JSON.stringify(Array(400_000).fill(0)), /once, got 0 twice\n$/],
     ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is not valid CSV: Quote Not Closed/],
     [
       'more fields than columns',

@@ -24,6 +24,7 @@ describe('maskText', () => {
     ['percent-encoded', 'key=a%2Fb%3D0123456789&x=1', 'a/b=0123456789', 'key=[redacted]&x=1'],
     ['percent-encoded in lower case', 'a%2fb%3d0123456789', 'a/b=0123456789', '[redacted]'],
     ['a space, percent-encoded', '?k=a%20b/0123456789', 'a b/0123456789', '?k=[redacted]'],
+    ['form-encoded', '?k=a+b%7E0123456789%21', 'a b~0123456789!', '?k=[redacted]'],
     [
       'plain and percent-encoded',
       'a/b=0123456789 a%2Fb%3D0123456789',

@@ -174,6 +174,46 @@ describe('an abort', () => {
     expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
+  test('onDeadLetter exceeds its time limit after an abort → interrupted', async () => {
+    const shutdown = new AbortController();
+    const onDeadLetter = () => {
+      shutdown.abort();
+      return new Promise(() => {});
+    };
+    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter, callbackTimeoutMs: 5_000 });
+    const processing = inbox.process(E1, () => Promise.reject(failure), { signal: shutdown.signal });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({ outcome: 'interrupted', deadLettered: 0, failures: [] });
+    expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
+  });
+
+  test('onEvents failed for two events, and an abort during the first dead letter → the second counts as failed', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const onDeadLetter = vi.fn(async () => {
+      shutdown.abort();
+      throw failure;
+    });
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter });
+    const onEvents = () => Promise.reject(failure);
+    const report = await inbox.process(TWO, { onEvents }, { signal: shutdown.signal });
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      interrupted: [buildKey('e1')],
+      failures: [{ keys: [buildKey('e2')], error: failure }],
+    });
+    expect(onDeadLetter).toHaveBeenCalledOnce();
+    const attempts: unknown[] = [];
+    await makeInbox({ store }).process(
+      TWO,
+      ({ eventId }, { attempt }) => void attempts.push([eventId, attempt]),
+    );
+    expect(attempts).toEqual([
+      ['e1', 1],
+      ['e2', 2],
+    ]);
+  });
+
   test('an abort while waiting for another receiver → outcome busy at once', async () => {
     const store = new ScriptedStore();
     await store.lease('e1');

@@ -9,6 +9,7 @@ import {
   payload,
   proofOfDelivery,
   ScriptedStore,
+  TWO,
   tracking,
   useFakeTimers,
 } from './support.ts';
@@ -186,7 +187,7 @@ describe('a callback that kills the process', () => {
         { eventId: 'e101' },
         {
           attempt: 11,
-          error: { message: expect.stringContaining('10 earlier attempts of this event did not end') },
+          error: { message: 'The callback was not called: this is attempt 11, and `maxAttempts` is 10' },
         },
       ],
     ]);
@@ -229,6 +230,23 @@ test('onEvents with one event above maxAttempts → that one is dead-lettered wi
   expect(onDeadLetter.mock.calls).toMatchObject([[{ eventId: 'old' }, {}]]);
   expect(seen).toEqual([['new']]);
   expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
+});
+
+test('two events above maxAttempts, the second leased for longer → only the first is dead-lettered', async () => {
+  const store = new ScriptedStore();
+  for (const token of ['dead-1', 'dead-2']) {
+    for (const [eventId, leaseMs] of Object.entries({ e1: 10, e2: 300 }))
+      await store.lease(eventId, leaseMs, token);
+    if (token === 'dead-1') vi.advanceTimersByTime(301);
+  }
+  vi.advanceTimersByTime(11);
+  const dead: unknown[] = [];
+  const handled: unknown[] = [];
+  const inbox = makeInbox({ store, maxAttempts: 2, onDeadLetter: (event) => void dead.push(event?.eventId) });
+  const processing = inbox.process(TWO, ({ eventId }) => void handled.push(eventId));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await processing).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
+  expect([dead, handled]).toEqual([['e1'], ['e2']]);
 });
 
 test.each([

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
+  E1,
   failure,
   makeInbox,
   payload,
@@ -218,6 +219,22 @@ describe('a renewal that reaches the store after its time limit', () => {
     const attempts: number[] = [];
     const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+    expect(attempts).toEqual([2]);
+  });
+
+  test('the callback fails meanwhile, and the release fails, too → the redelivery is attempt 2', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    const slow = deferred();
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+    store.on('release', () => Promise.reject(failure));
+    await end('e1', failure);
+    expect((await processing).outcome).toBe('failed');
+    store.before = nothing;
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    const attempts: number[] = [];
+    await makeInbox({ store }).process(E1, (_, { attempt }) => attempts.push(attempt));
     expect(attempts).toEqual([2]);
   });
 

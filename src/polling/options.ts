@@ -1,0 +1,108 @@
+import * as z from 'zod';
+import { MAX_TIMER_MS } from '../common/clock.ts';
+import {
+  checkOptions,
+  choiceOption,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+  switchOption,
+} from '../common/option-checks.ts';
+import { CALL_SHAPE } from '../config/call-options.ts';
+import type { TrackerRequestOptions } from '../options.ts';
+import { searchBySchema } from '../schemas/tracker.ts';
+import type { Tracking } from '../schemas/tracking.ts';
+import type { PollContext } from './tracker.ts';
+
+const MIN_INTERVAL_MS = 1000;
+const DEFAULT_INTERVAL_MS = 15 * 60_000;
+const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
+const DEFAULT_CONCURRENCY = 10;
+const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
+
+/** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
+export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
+  /**
+   * Time from one poll to the next, in milliseconds, or a function that returns it for each next poll; at least 1,000.
+   * Default 900,000 (15 minutes).
+   * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
+   */
+  readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
+  /** Milliseconds until the first poll. Default: the interval, because a new tracker has no results (docs/service.md 1.4). */
+  readonly initialDelayMs?: number | undefined;
+  /** Milliseconds after which the stream ends; a request in flight is then aborted. Default: no bound. */
+  readonly maxDurationMs?: number | undefined;
+  /**
+   * Number of failed polls in a row, each after its retries, that ends the polling with an error. A refused key, plan or
+   * quota ends the polling at once, unless a poll has succeeded before. Default 5.
+   */
+  readonly maxConsecutiveErrors?: number | undefined;
+  /**
+   * Returns true for the results after which the polling ends. Default: never.
+   * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
+   */
+  readonly until?: ((tracking: Tracking) => boolean) | undefined;
+}
+
+/** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
+export interface PollManyOptions extends PollOptions {
+  /** Maximum number of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
+  readonly maxPerSecond?: number | undefined;
+  /** Maximum number of polls in flight or not read yet, at least 1. Default 10. */
+  readonly concurrency?: number | undefined;
+}
+
+const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX_TIMER_MS}`;
+const isInterval = (value: unknown) =>
+  typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
+
+const intervalOption = option<number>(INTERVAL_RULE, isInterval);
+
+/** Calls the interval function, and checks what it returns. */
+export function askInterval(ask: (context: PollContext) => number, context: PollContext): number {
+  return checkOptions(intervalOption, refusePromise(ask(context)), 'intervalMs()');
+}
+
+/** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
+export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
+  return checkOptions(switchOption, refusePromise(until(tracking)), 'until()');
+}
+
+/** The returned value is refused, so nobody else handles its rejection. */
+function refusePromise(returned: unknown): unknown {
+  if (returned instanceof Promise) returned.catch(() => {});
+  return returned;
+}
+
+const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
+
+const POLL_SHAPE = {
+  intervalMs: option<NonNullable<PollOptions['intervalMs']>>(
+    `${INTERVAL_RULE}, or a function`,
+    (value) => typeof value === 'function' || isInterval(value),
+  ).default(DEFAULT_INTERVAL_MS),
+  initialDelayMs: delayOption.optional(),
+  maxDurationMs: option<number>(
+    'a number of milliseconds above 0',
+    (value) => typeof value === 'number' && value > 0,
+  ).default(Number.POSITIVE_INFINITY),
+  maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
+  until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
+  searchBy: choiceOption(searchBySchema.options).optional(),
+  ...REQUEST_SHAPE,
+} satisfies OptionShape<PollOptions>;
+
+export const pollOptions = z.strictObject(POLL_SHAPE);
+
+export const pollManyOptions = z.strictObject({
+  ...POLL_SHAPE,
+  maxPerSecond: option<number>(
+    'a finite number above 0',
+    (value) => Number.isFinite(value) && Number(value) >= MIN_PER_SECOND,
+  ).optional(),
+  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+} satisfies OptionShape<PollManyOptions>);
+
+export type PollSettings = z.output<typeof pollManyOptions>;
