@@ -131,6 +131,63 @@ const MAX_PAUSE_MS = 60 * 60 * 1_000;
 /** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
 export const MAX_RAISE_FACTOR = 5;
 
+/** A token of a call. It is granted, sent and reported; or granted and cancelled. */
+export interface TokenState {
+  state: 'granted' | 'sent' | 'reported' | 'cancelled';
+  sentAt: number;
+  /** When the token comes back at the latest. */
+  freeAt: number;
+}
+
+/** Returns false, without a change, unless the token is granted. */
+export function markSent(token: TokenState, now: number): boolean {
+  if (token.state !== 'granted') return false;
+  token.state = 'sent';
+  token.sentAt = now;
+  token.freeAt = now + MAX_RETURN_MS;
+  return true;
+}
+
+/** Returns false, without a change, unless the token is sent. */
+export function markReported(token: TokenState, now: number): boolean {
+  if (token.state !== 'sent') return false;
+  token.state = 'reported';
+  token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
+  return true;
+}
+
+/** Returns false, without a change, unless the token is granted. */
+export function markCancelled(token: TokenState): boolean {
+  if (token.state !== 'granted') return false;
+  token.state = 'cancelled';
+  return true;
+}
+
+/** The limit of a bucket, as responses announce it. */
+export class AnnouncedLimit {
+  readonly #configured: ConfiguredLimit;
+  #knownSince = Number.NEGATIVE_INFINITY;
+  value: number;
+
+  constructor(configured: ConfiguredLimit) {
+    this.#configured = configured;
+    this.value = configured.limit;
+  }
+
+  /** Responses can overtake each other, so the response of an older request does not bring an older limit back. */
+  note(feedback: RateLimitFeedback, { sentAt }: TokenState): void {
+    if (sentAt < this.#knownSince) return;
+    this.value = computeLimit(feedback, this.value, this.#configured);
+    if (feedback.announcedLimit !== undefined) this.#knownSince = sentAt;
+  }
+
+  /** Sets the limit that other processes know. */
+  set(limit: number, knownSince: number): void {
+    this.value = limit;
+    this.#knownSince = knownSince;
+  }
+}
+
 const MIN_LIMIT_WITH_RESERVE = 10;
 
 export function reservedTokens(limit: number): number {
@@ -143,7 +200,7 @@ export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback):
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
-export function computeLimit(
+function computeLimit(
   { announcedLimit, resetMs }: RateLimitFeedback,
   current: number,
   { limit: base, maxLimit }: ConfiguredLimit,

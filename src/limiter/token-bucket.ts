@@ -4,21 +4,23 @@ import { checkOptions } from '../common/option-checks.ts';
 import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,
+  AnnouncedLimit,
   type BucketId,
   type BucketSnapshot,
   Buckets,
   type ConfiguredLimit,
-  computeLimit,
   computePauseMs,
   LIMITER_SHAPE,
   type Limiter,
   type LimiterOptions,
-  MAX_RETURN_MS,
+  markCancelled,
+  markReported,
+  markSent,
   type Permit,
   type Priority,
   type RateLimitFeedback,
-  RETURN_MS,
   reservedTokens,
+  type TokenState,
   UNSENT_LEASE_MS,
 } from './limiter.ts';
 import { CallQueue } from './queue.ts';
@@ -61,16 +63,12 @@ export class TokenBucketLimiter implements Limiter {
   }
 }
 
-interface Token {
-  state: 'granted' | 'sent' | 'reported' | 'cancelled';
-  sentAt: number;
-  freeAt: number;
+interface Token extends TokenState {
   isCounted: boolean;
   returnedBefore: number;
 }
 
 class Bucket {
-  readonly #configured: ConfiguredLimit;
   // Each set is in the order in which its tokens come back, so a search can stop at the first token that is still out.
   readonly #granted = new Set<Token>();
   readonly #sent = new Set<Token>();
@@ -78,14 +76,12 @@ class Bucket {
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
-  #limit: number;
-  #limitKnownSince = Number.NEGATIVE_INFINITY;
+  readonly #limit: AnnouncedLimit;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
 
   constructor({ endpoint }: BucketId, configured: ConfiguredLimit, maxQueue: number) {
-    this.#configured = configured;
-    this.#limit = configured.limit;
+    this.#limit = new AnnouncedLimit(configured);
     const onAbort = () => this.#queue.size === 0 && this.#timer.clear();
     this.#queue = new CallQueue({ endpoint, maxQueue, onAbort });
   }
@@ -108,7 +104,7 @@ class Bucket {
     this.#collect(now);
     const pauseLeftMs = this.#pausedUntil - now;
     return {
-      limit: this.#limit,
+      limit: this.#limit.value,
       inUse: this.#inUse,
       queued: this.#queue.size,
       pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
@@ -123,12 +119,9 @@ class Bucket {
   }
 
   #send(token: Token): void {
-    if (token.state !== 'granted') return;
     const now = systemClock.now();
     this.#collect(now);
-    token.state = 'sent';
-    token.sentAt = now;
-    token.freeAt = now + MAX_RETURN_MS;
+    if (!markSent(token, now)) return;
     token.isCounted = true;
     token.returnedBefore = this.#foreignUse.noteSent();
     this.#granted.delete(token);
@@ -138,24 +131,19 @@ class Bucket {
   }
 
   #report(token: Token, feedback: RateLimitFeedback): void {
-    if (token.state !== 'sent') return;
     const now = systemClock.now();
-    token.state = 'reported';
+    const latestReturnAt = token.freeAt;
+    if (!markReported(token, now)) return;
     // If the token came back before the response, the response says nothing about the current window.
-    if (token.freeAt > now) {
-      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
+    if (latestReturnAt > now) {
+      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit.value, now);
       token.isCounted = feedback.status !== 429;
     }
-    if (now + RETURN_MS < token.freeAt) {
-      token.freeAt = now + RETURN_MS;
+    if (token.freeAt < latestReturnAt) {
       this.#sent.delete(token);
       this.#reported.add(token);
     }
-    // Responses can overtake each other, and the response of an older request must not bring an older limit back.
-    if (token.sentAt >= this.#limitKnownSince) {
-      this.#limit = computeLimit(feedback, this.#limit, this.#configured);
-      if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
-    }
+    this.#limit.note(feedback, token);
     if (feedback.status === 429) {
       this.#pausedUntil = Math.max(this.#pausedUntil, now + computePauseMs(feedback));
       this.#queue.rejectIfPauseExceeds(this.#pausedUntil - now);
@@ -164,8 +152,7 @@ class Bucket {
   }
 
   #cancel(token: Token): void {
-    if (token.state !== 'granted') return;
-    token.state = 'cancelled';
+    if (!markCancelled(token)) return;
     this.#granted.delete(token);
     this.#grantWaiting();
   }
@@ -190,8 +177,8 @@ class Bucket {
   }
 
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
-    const allowed = this.#foreignUse.computeMaxOut(this.#limit, now, this.#queue.size > 0);
-    return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
+    const allowed = this.#foreignUse.computeMaxOut(this.#limit.value, now, this.#queue.size > 0);
+    return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit.value) };
   }
 
   #canGrantAtOnce(priority: Priority, now: number): boolean {
@@ -206,7 +193,7 @@ class Bucket {
     const token: Token = { state: 'granted', sentAt: 0, freeAt, isCounted: false, returnedBefore: 0 };
     this.#granted.add(token);
     return {
-      tokensLeft: this.#limit - this.#inUse,
+      tokensLeft: this.#limit.value - this.#inUse,
       send: () => this.#send(token),
       report: (feedback) => this.#report(token, feedback),
       cancel: () => this.#cancel(token),

@@ -12,21 +12,24 @@ import {
 import { ConnectionError } from '../errors.ts';
 import {
   type AcquireOptions,
+  AnnouncedLimit,
   type BucketId,
   type BucketSnapshot,
   Buckets,
   type ConfiguredLimit,
-  computeLimit,
   computePauseMs,
   LIMITER_SHAPE,
   type Limiter,
   type LimiterOptions,
   MAX_RAISE_FACTOR,
   MAX_RETURN_MS,
+  markCancelled,
+  markReported,
+  markSent,
   type Permit,
   type RateLimitFeedback,
-  RETURN_MS,
   reservedTokens,
+  type TokenState,
   UNSENT_LEASE_MS,
 } from '../limiter/limiter.ts';
 import { CallQueue } from '../limiter/queue.ts';
@@ -160,14 +163,11 @@ function resolveSharedOptions(options: RedisLimiterOptions) {
   };
 }
 
-interface Token {
+interface Token extends TokenState {
   readonly number: number;
   readonly startsAt: number;
   sendBy: number;
   readonly tokensLeft: number;
-  state: 'granted' | 'sent' | 'reported' | 'cancelled';
-  sentAt: number;
-  freeAt: number;
 }
 
 /** Holds the tokens of this process. It sends one command at a time, which reports them and requests one for each waiting call. */
@@ -181,8 +181,7 @@ class SharedBucket {
   #upcoming: Token[] = [];
   #nextNumber = 0;
 
-  #limit: number;
-  #limitKnownSince = Number.NEGATIVE_INFINITY;
+  readonly #limit: AnnouncedLimit;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
   #unreported = new Set<Token>();
@@ -200,7 +199,7 @@ class SharedBucket {
   constructor(bucket: BucketId, configured: ConfiguredLimit, options: SharedBucketOptions) {
     this.#options = options;
     this.#configured = configured;
-    this.#limit = configured.limit;
+    this.#limit = new AnnouncedLimit(configured);
     this.#keys = formatKeys(options.keyPrefix, bucket);
     const { maxQueue } = options;
     this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort: () => this.#updateSoon() });
@@ -220,7 +219,7 @@ class SharedBucket {
     this.#collect(now);
     const pauseLeftMs = this.#pausedUntil - now;
     return {
-      limit: this.#limit,
+      limit: this.#limit.value,
       inUse: this.#tokensOut.size,
       queued: this.#queue.size,
       pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
@@ -248,28 +247,19 @@ class SharedBucket {
   }
 
   #send(token: Token): void {
-    if (token.state !== 'granted') return;
     const now = systemClock.now();
-    token.state = 'sent';
-    token.sentAt = now;
-    token.freeAt = now + MAX_RETURN_MS;
+    if (!markSent(token, now)) return;
     // The token is added even if it was given up meanwhile, because the service counts the request.
     this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }
 
   #report(token: Token, feedback: RateLimitFeedback): void {
-    if (token.state !== 'sent') return;
     const now = systemClock.now();
-    token.state = 'reported';
-    token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
-    // Responses can overtake each other, and the response of an older request must not bring an older limit back.
-    if (token.sentAt >= this.#limitKnownSince) {
-      const limit = computeLimit(feedback, this.#limit, this.#configured);
-      if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
-      if (limit !== this.#limit) this.#isLimitUnreported = true;
-      this.#limit = limit;
-    }
+    if (!markReported(token, now)) return;
+    const limit = this.#limit.value;
+    this.#limit.note(feedback, token);
+    if (this.#limit.value !== limit) this.#isLimitUnreported = true;
     if (feedback.status === 429) {
       this.#isPauseUnreported = true;
       this.#pauseUntil(now + computePauseMs(feedback), now);
@@ -281,8 +271,7 @@ class SharedBucket {
   }
 
   #cancel(token: Token): void {
-    if (token.state !== 'granted') return;
-    token.state = 'cancelled';
+    if (!markCancelled(token)) return;
     token.freeAt = token.startsAt;
     this.#reportLater(token, systemClock.now());
   }
@@ -300,7 +289,7 @@ class SharedBucket {
   }
 
   get #share(): number {
-    return Math.max(1, Math.floor(this.#limit / this.#options.processes));
+    return Math.max(1, Math.floor(this.#limit.value / this.#options.processes));
   }
 
   get #wanted(): { readonly interactive: number; readonly total: number } {
@@ -416,7 +405,7 @@ class SharedBucket {
     const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
     const tokens = [...(isAfterOutage ? this.#tokensOut : this.#unreported)];
-    const reportsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitUnreported;
+    const reportsLimit = isAfterOutage ? this.#limit.value !== limit : this.#isLimitUnreported;
     const reportsPause = isAfterOutage || this.#isPauseUnreported;
     const { interactive, total } = this.#wanted;
     const firstNumber = this.#nextNumber;
@@ -426,21 +415,18 @@ class SharedBucket {
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       limit,
       Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
-      reportsLimit ? this.#limit : 0,
+      reportsLimit ? this.#limit.value : 0,
       reportsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
       isAfterOutage ? 1 : 0,
       Math.max(0, this.#share - this.#tokensOut.size),
-      reservedTokens(this.#limit),
+      reservedTokens(this.#limit.value),
       interactive,
       total,
       firstNumber,
       ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
     ]);
     const now = systemClock.now();
-    if (reply.limit !== this.#limit && !this.#isLimitUnreported) {
-      this.#limit = reply.limit;
-      this.#limitKnownSince = askedAt;
-    }
+    if (reply.limit !== this.#limit.value && !this.#isLimitUnreported) this.#limit.set(reply.limit, askedAt);
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
