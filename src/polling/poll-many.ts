@@ -8,8 +8,16 @@ import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { MinHeap } from './min-heap.ts';
-import { askInterval, askUntil, type PollOptions, type PollSettings, pollOptions } from './options.ts';
-import { PolledTracker, type PollRequests, type PollUpdate } from './tracker.ts';
+import {
+  askInterval,
+  askUntil,
+  type PollManyOptions,
+  type PollOptions,
+  type PollSettings,
+  pollManyOptions,
+  pollOptions,
+} from './options.ts';
+import { checkTrackerId, PolledTracker, type PollRequests, type PollUpdate } from './tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
@@ -23,6 +31,7 @@ export type PollManyUpdate = { readonly id: string } & (
 /** The ids, from a list or an asynchronous source. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
+/** What a poll came to, for the reader of the stream. */
 interface PollOutcome {
   readonly id: string;
   readonly update?: PollUpdate;
@@ -35,33 +44,48 @@ interface PollOutcome {
 const ID_BATCH_SIZE = 500;
 
 /**
- * The stream of `trackers.pollMany`. A poll starts only while somebody reads, and at most `concurrency` polls are in flight or
- * not read yet, so a slow reader holds the polls back.
+ * The stream of `trackers.pollMany`, and of `trackers.poll` for one tracker. A poll starts only while somebody reads, and at most
+ * `concurrency` polls are in flight or unread, so a slow reader holds the polls back.
+ *
+ * A tracker is due at a time (in `#waiting`), then starting (one at a time waits for its turn of `maxPerSecond`), then in flight
+ * (counted in `#underWay`). With the response, its outcome becomes unread (in `#unread`), and the tracker is due again, or gone
+ * if the outcome is its last. `delete` and the end of the stream remove a tracker from every state.
  */
-export class TrackerPolls extends PullStream<PollManyUpdate> {
+export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #context: CallContext;
   readonly #ids: TrackerIds;
   readonly #settings: PollSettings;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new MinHeap<PolledTracker>();
-  readonly #timer = new ReschedulableTimer(() => this.#wake());
+  readonly #timer = new ReschedulableTimer(() => this.#changes.wake());
   readonly #callSite: CallSite;
+  readonly #toItem: (outcome: PollOutcome) => Item;
+  readonly #changes = new Wakeup();
   #unread: PollOutcome[] = [];
   #underWay = 0;
   #unpolled = 0;
   #isStarting = false;
   #idSource: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
-  #wake = () => {};
 
-  /** @internal */
-  constructor(context: CallContext, ids: TrackerIds, settings: PollSettings, callSite: CallSite) {
+  /**
+   * @param toItem - builds what the reader gets; if it throws, the stream ends with that error
+   * @internal
+   */
+  constructor(
+    context: CallContext,
+    ids: TrackerIds,
+    settings: PollSettings,
+    callSite: CallSite,
+    toItem: (outcome: PollOutcome) => Item,
+  ) {
     checkIterable('ids', ids);
     super(settings.signal);
     this.#context = context;
     this.#ids = ids;
     this.#settings = settings;
     this.#callSite = callSite;
+    this.#toItem = toItem;
   }
 
   /** The number of trackers that are polled. */
@@ -86,7 +110,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     this.#trackers.set(id, tracker);
     this.#unpolled += 1;
     this.#waiting.push(tracker, systemClock.now() + delayMs);
-    this.#wake();
+    this.#changes.wake();
     return true;
   }
 
@@ -101,25 +125,17 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     if (tracker === undefined) return false;
     this.#remove(tracker);
     this.#unread = this.#unread.filter((result) => result.id !== id);
-    this.#wake();
+    this.#changes.wake();
     return true;
   }
 
-  protected override async *produce(signal: AbortSignal): AsyncGenerator<PollManyUpdate, void, undefined> {
-    for await (const { id, update, error } of this.run(signal)) {
-      if (update !== undefined) yield { id, ...update };
-      else yield { id, error: this.#toTrackingError(id, error) };
-    }
-  }
-
-  /** @internal */
-  async *run(signal: AbortSignal): AsyncGenerator<PollOutcome, void, undefined> {
+  protected override async *produce(signal: AbortSignal): AsyncGenerator<Item, void, undefined> {
     const requests = this.#buildRequests(signal);
     const endsAt = systemClock.now() + this.#settings.maxDurationMs;
     const source = new SourceReader(this.#ids);
     const unsubscribe = onAbort(signal, () => {
       this.#timer.clear();
-      this.#wake();
+      this.#changes.wake();
     });
     try {
       for (;;) {
@@ -130,7 +146,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         const result = this.#unread.shift();
         if (result !== undefined) {
           pointToCallSite(result.error, this.#callSite);
-          yield result;
+          yield this.#toItem(result);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (isOver || (this.#trackers.size === 0 && this.#idSource === 'ended')) return;
         else await this.#waitForChange(endsAt);
@@ -174,7 +190,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     } catch (error) {
       this.#sourceFailure = { error };
     } finally {
-      this.#wake();
+      this.#changes.wake();
     }
   }
 
@@ -184,7 +200,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       this.add(id);
     } catch (error) {
       this.#unread.push({ id, error, isLast: true });
-      this.#wake();
+      this.#changes.wake();
     }
   }
 
@@ -212,7 +228,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       // The throttle rejects when the stream ends.
     } finally {
       this.#isStarting = false;
-      this.#wake();
+      this.#changes.wake();
     }
   }
 
@@ -242,7 +258,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       this.#unread.push({ id, error, isLast: true });
     } finally {
       this.#underWay -= 1;
-      this.#wake();
+      this.#changes.wake();
     }
   }
 
@@ -267,44 +283,59 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     tracker.cancel();
   }
 
-  #toTrackingError(id: string, cause: unknown): TrackingError {
-    if (isTrackingError(cause)) return cause;
-    const error = new TrackingError(`Polling \`${id}\` failed`, { cause });
-    pointToCallSite(error, this.#callSite);
-    return error;
-  }
-
   async #waitForChange(endsAt: number): Promise<void> {
     const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
     this.#timer.set(Math.min(nextDueAt ?? endsAt, endsAt));
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
+    await this.#changes.wait();
     this.#timer.clear();
   }
 }
 
-/** The stream of `trackers.poll`, which reads a `TrackerPolls` stream of one tracker. */
-export class TrackerPoll extends PullStream<PollUpdate> {
-  /** The outcome that ended the polling; undefined before, and if `maxDurationMs` ended it. */
-  last: PollOutcome | undefined;
-  readonly #polls: TrackerPolls;
+/** Ends the wait of the one reader. */
+class Wakeup {
+  #resolve = () => {};
 
-  constructor(context: CallContext, id: string, options: PollOptions, callSite: CallSite) {
-    // This throws for an impossible id at once; without it, the error would come with the first read.
-    new PolledTracker(id);
-    const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
-    super(options.signal);
-    this.#polls = new TrackerPolls(context, [id], settings, callSite);
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
   }
 
-  protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
-    for await (const outcome of this.#polls.run(signal)) {
-      if (outcome.isLast) this.last = outcome;
-      if (outcome.update === undefined) throw outcome.error;
-      yield outcome.update;
-    }
+  wake(): void {
+    this.#resolve();
   }
+}
+
+export function pollMany(
+  context: CallContext,
+  ids: TrackerIds,
+  options: PollManyOptions,
+  callSite: CallSite,
+): TrackerPolls {
+  const settings = checkOptions(pollManyOptions, options);
+  return new TrackerPolls(context, ids, settings, callSite, ({ id, update, error }) => {
+    if (update !== undefined) return { id, ...update };
+    if (isTrackingError(error)) return { id, error };
+    const failure = new TrackingError(`Polling \`${id}\` failed`, { cause: error });
+    pointToCallSite(failure, callSite);
+    return { id, error: failure };
+  });
+}
+
+/** Polls one tracker; the stream ends with the failure that ends its polling. */
+export function pollOne<Item = PollUpdate>(
+  context: CallContext,
+  id: string,
+  options: PollOptions,
+  callSite: CallSite,
+  toItem: (outcome: PollOutcome & { readonly update: PollUpdate }) => Item,
+): TrackerPolls<Item> {
+  checkTrackerId(id);
+  const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
+  return new TrackerPolls(context, [id], settings, callSite, ({ update, ...outcome }) => {
+    if (update === undefined) throw outcome.error;
+    return toItem({ ...outcome, update });
+  });
 }
 
 export async function waitUntilStopped(
@@ -313,9 +344,11 @@ export async function waitUntilStopped(
   options: PollOptions,
   callSite: CallSite,
 ): Promise<Tracking> {
-  const polls = new TrackerPoll(context, id, options, callSite);
-  while (!(await polls.next()).done);
-  const { update, notReady } = polls.last ?? {};
+  let last: PollOutcome | undefined;
+  for await (const outcome of pollOne(context, id, options, callSite, (outcome) => outcome)) {
+    last = outcome.isLast ? outcome : undefined;
+  }
+  const { update, notReady } = last ?? {};
   if (update?.tracking !== undefined) return update.tracking;
   const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let error: TrackingError = new TimeoutError(

@@ -64,6 +64,12 @@ export interface PollRequests {
 /** Without results nothing carries `isTracked`, so every second empty poll reads the tracker itself (docs/service.md 5.3). */
 const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
+/** Refuses an impossible id, because the first poll would report it only after the interval. */
+export function checkTrackerId(id: string): void {
+  // The schema that names the field is built for wrong ids only, because building it costs more than the check.
+  if (!trackerIdentifier.safeParse(id).success) checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
+}
+
 /** A tracker and the state of its polling. Between two polls it holds no promise, timer or listener. */
 export class PolledTracker implements HeapItem {
   readonly id: string;
@@ -77,11 +83,8 @@ export class PolledTracker implements HeapItem {
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
-  /** Refuses an impossible id, because the first poll would report it only after the interval. */
   constructor(id: string) {
-    // The schema that names the field is built for wrong ids only, because building it costs more than the check.
-    if (!trackerIdentifier.safeParse(id).success)
-      checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
+    checkTrackerId(id);
     this.id = id;
   }
 

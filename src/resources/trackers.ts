@@ -1,12 +1,17 @@
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from '../bulk/create-many.ts';
-import { checkOptions } from '../common/option-checks.ts';
 import { canonicalJson } from '../events/keys.ts';
 import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint, startCall } from '../http/execute.ts';
 import { prepareRequest } from '../http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
-import { type PollManyOptions, type PollOptions, pollManyOptions } from '../polling/options.ts';
-import { type TrackerIds, TrackerPoll, TrackerPolls, waitUntilStopped } from '../polling/poll-many.ts';
+import type { PollManyOptions, PollOptions } from '../polling/options.ts';
+import {
+  pollMany,
+  pollOne,
+  type TrackerIds,
+  type TrackerPolls,
+  waitUntilStopped,
+} from '../polling/poll-many.ts';
 import type { PollUpdate } from '../polling/tracker.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
 import {
@@ -218,7 +223,7 @@ export class TrackersResource {
    * for await (const { newEvents } of client.trackers.poll(trackerId)) console.log(newEvents);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return new TrackerPoll(this.#context, id, options, captureCallSite(this.poll));
+    return pollOne(this.#context, id, options, captureCallSite(this.poll), ({ update }) => update);
   }
 
   /**
@@ -233,8 +238,7 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
-    const settings = checkOptions(pollManyOptions, options);
-    return new TrackerPolls(this.#context, ids, settings, captureCallSite(this.pollMany));
+    return pollMany(this.#context, ids, options, captureCallSite(this.pollMany));
   }
 
   /**
