@@ -7,7 +7,6 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
-  type ReleaseOptions,
 } from '../webhooks/dedupe-store.ts';
 import { withConnection } from './connection.ts';
 import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
@@ -109,7 +108,7 @@ export class PostgresDedupeStore implements DedupeStore {
     await this.#commit(keys.map((key) => [key, retainMs]));
   }
 
-  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
+  async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     await this.#release(keys.map((key) => ({ key, token, uncounted })));
   }
 

@@ -8,7 +8,6 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
-  type ReleaseOptions,
   storableKey,
 } from '../webhooks/dedupe-store.ts';
 import {
@@ -125,7 +124,7 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
   }
 
-  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
+  async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     await this.#run(RELEASE_SCRIPT, keys, token, `${OUTLASTS_SENDER_MS}`, uncounted ? '1' : '0');
   }
 

@@ -47,17 +47,12 @@ export interface DedupeStore {
    * Releases the keys that the claimant still leases; does nothing for others.
    *
    * @param keys - distinct keys
-   * @param options - `token` and `uncounted`
+   * @param options - `token` identifies the claimant; `uncounted: true` takes its attempt back, because no callback has failed
    */
-  release(keys: readonly string[], options: ReleaseOptions): Promise<void>;
-}
-
-/** The second argument of `DedupeStore.release`. */
-export interface ReleaseOptions {
-  /** Identifies the claimant. */
-  readonly token: string;
-  /** True to take the attempt back, because no callback has failed. Default: false. */
-  readonly uncounted?: boolean | undefined;
+  release(
+    keys: readonly string[],
+    options: { readonly token: string; readonly uncounted?: boolean | undefined },
+  ): Promise<void>;
 }
 
 /** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */

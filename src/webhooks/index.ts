@@ -14,7 +14,7 @@ export type {
   WebhookMessage,
   WebhookTracker,
 } from '../schemas/webhook.ts';
-export type { Claim, DedupeStore, ReleaseOptions } from './dedupe-store.ts';
+export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { systemClock } from '../common/clock.ts';
 import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS, type ReleaseOptions } from './dedupe-store.ts';
+import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
 /** Each call forgets at most this many keys, because a million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
@@ -84,7 +84,7 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  async release(keys: readonly string[], { token, uncounted = false }: ReleaseOptions): Promise<void> {
+  async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     const now = this.#now();
     for (const key of keys) {
       const open = this.#open.get(key);
