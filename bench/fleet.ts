@@ -6,23 +6,27 @@
  * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once, and
  * `-- --only <text>` runs only the cases whose name contains the text; with either option, the program writes no file.
  */
-import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { readArguments } from './arguments.ts';
 import { cases } from './fleet/cases.ts';
 import { CONTENDERS, type Contender } from './fleet/peers.ts';
 import { type FleetRun, runFleetCase } from './fleet/run.ts';
 import { describeRun, writeResult } from './report.ts';
 import { median } from './statistics.ts';
 
-const { values } = parseArgs({
+const { values } = readArguments({
+  command: 'bench:fleet',
+  summary:
+    'Compares `RedisLimiter` with two other ways to share one limit among processes. Needs Redis (REDIS_URL).',
   options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
+    quick: { help: 'Runs every case once, and only prints.' },
+    only: { value: '<text>', help: 'Runs only the cases whose name contains the text, and only prints.' },
   },
 });
-const rounds = values.quick ? 1 : 3;
+const { quick, only } = values;
+const rounds = quick ? 1 : 3;
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
-const chosen = cases.filter(({ name }) => name.includes(values.only));
+const chosen = cases.filter(({ name }) => name.includes(only ?? ''));
 const runs = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
 
 for (let round = 1; round <= rounds; round += 1) {
@@ -46,7 +50,7 @@ console.log(
     markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
   ].join('\n\n'),
 );
-if (!values.quick && values.only === '')
+if (!quick && only === undefined)
   writeResult('fleet.json', {
     measuredOn,
     cases: chosen.map(({ name }) => ({ name, runs: runs.get(name) ?? [] })),

@@ -4,8 +4,8 @@
  * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`. `-- --quick` makes fewer calls, runs
  * once and only prints; `-- --only <text>` runs only the cases whose name contains the text, and only prints, too.
  */
-import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { readArguments } from './arguments.ts';
 import { type Case, cases } from './limiter/cases.ts';
 import { type Run, runCase } from './limiter/drive.ts';
 import { describeRun, writeResult } from './report.ts';
@@ -14,13 +14,20 @@ import { median, sum } from './statistics.ts';
 /** Two cores run two cases without delaying either, because a case makes at most 50 requests per second. */
 const CASES_AT_ONCE = 2;
 
-const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+const { values } = readArguments({
+  command: 'bench:limiter',
+  summary:
+    'Compares the limiter of this client with four others, on a loopback service that enforces its limit.',
+  options: {
+    quick: { help: 'Makes fewer calls, runs every case once, and only prints.' },
+    only: { value: '<text>', help: 'Runs only the cases whose name contains the text, and only prints.' },
+  },
 });
-const rounds = values.quick ? 1 : 3;
+const { quick, only } = values;
+const rounds = quick ? 1 : 3;
 const chosen = cases
-  .filter(({ name }) => name.includes(values.only))
-  .map((each) => (values.quick ? shorten(each) : each));
+  .filter(({ name }) => name.includes(only ?? ''))
+  .map((each) => (quick ? shorten(each) : each));
 
 const runs = new Map<string, Run[][]>(chosen.map(({ name }) => [name, []]));
 for (let round = 1; round <= rounds; round += 1) {
@@ -35,7 +42,7 @@ const measuredOn = describeRun('p-throttle', 'bottleneck');
 const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
 console.log(`${measuredOn}\n\nCells: responses with 429 / seconds / percent of the limit.\n`);
 console.log(comparisonTable());
-if (!values.quick && values.only === '') writeResult('limiter.json', { measuredOn, cases: reports });
+if (!quick && only === undefined) writeResult('limiter.json', { measuredOn, cases: reports });
 
 function shorten(each: Case): Case {
   const { limitChange } = each.server;

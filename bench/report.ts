@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
@@ -11,7 +12,7 @@ export interface Figure {
   readonly found: string;
 }
 
-/** Names the date, the runtime, the processor, and the versions of the other libraries. */
+/** Names the date, the runtime, the processor, the commit, and the versions of the other libraries. */
 export function describeRun(...libraries: readonly string[]): string {
   const versions = libraries.map((name) => {
     const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
@@ -20,7 +21,14 @@ export function describeRun(...libraries: readonly string[]): string {
   });
   const date = new Date().toISOString().slice(0, 10);
   const cpu = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}`;
-  return [date, `Node ${process.version.slice(1)}`, cpu, ...versions].join(', ');
+  return [date, `Node ${process.version.slice(1)}`, cpu, describeCommit(), ...versions].join(', ');
+}
+
+function describeCommit(): string {
+  const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  // The programs of one day write results one after the other, and these change no code.
+  const isChanged = git('status', '--porcelain', '--', 'src', 'bench/*.ts', 'package-lock.json') !== '';
+  return `commit ${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`;
 }
 
 /** Writes a file of `results/`, with each case on a line of its own, so that a diff shows what changed. */

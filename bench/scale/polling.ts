@@ -7,7 +7,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 const TRACKERS = 10_000;
 const EVENTS_PER_TRACKER = 12;
 const INTERVAL_MS = 20 * 60_000;
-const MAX_DEVIATION_PERCENT = 1;
+const MAX_DEVIATION_PERCENT = 0.2;
 const MAX_WAIT_MS = 50;
 
 /** Creates a generator of numbers from 0 to 1 that are the same in every run. */
