@@ -30,6 +30,7 @@ export {
   TimeoutError,
   TrackingError,
 } from './errors.ts';
+export { buildEventKey } from './events/keys.ts';
 export {
   isNewerEvent,
   latestEvent,

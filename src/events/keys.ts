@@ -1,21 +1,25 @@
 import { createHash } from 'node:crypto';
-import type { ProofOfDelivery, WebhookEvent, WebhookMetadata, WebhookTracker } from '../schemas/webhook.ts';
+import type { ProofOfDelivery, WebhookEvent, WebhookTracker } from '../schemas/webhook.ts';
 
 /** Topic of a push of events, also assumed for a push that has `events` but no topic. */
 export const EVENTS_TOPIC = 'tracking/events';
 
-interface MessageIds {
-  readonly metadata?: Pick<WebhookMetadata, 'topic'> | null | undefined;
-  readonly tracker: WebhookTracker;
-}
-
 /**
- * Builds the function that returns the key of each event of a message: `topic:trackerId:eventId`, because trackers may share an
- * event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
+ * Builds the key under which webhooks, polls and stores remember an event: `topic:trackerId:eventId`, because trackers may share
+ * an event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
+ *
+ * @param tracker - the record of the tracker, or its ids; without a `trackerId` the key has the `clientTrackerId`
+ * @param event - an event of a webhook or of results
+ * @returns the key, the same for each copy of the event
+ * @throws RangeError if an event without id is nested deeper than the call stack allows
+ * @example
+ * const key = buildEventKey({ trackerId: 't1' }, { eventId: 'e1' }); // tracking/events:t1:e1
  */
-export function buildEventKeys({ metadata, tracker }: MessageIds): (event: WebhookEvent) => string {
-  const prefix = `${escapeKeyPart(metadata?.topic || EVENTS_TOPIC)}:${getTrackerName(tracker)}:`;
-  return (event) => prefix + (event.eventId || hashContent(event));
+export function buildEventKey(
+  tracker: Pick<WebhookTracker, 'trackerId' | 'clientTrackerId'>,
+  event: WebhookEvent,
+): string {
+  return `${EVENTS_TOPIC}:${getTrackerName(tracker)}:${event.eventId || hashContent(event)}`;
 }
 
 /**
@@ -34,7 +38,10 @@ export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): str
 }
 
 /** Names a tracker, by its `clientTrackerId` if it has no `trackerId`. Escaping `%` keeps the two kinds of names apart. */
-export function getTrackerName({ trackerId, clientTrackerId }: WebhookTracker): string {
+export function getTrackerName({
+  trackerId,
+  clientTrackerId,
+}: Pick<WebhookTracker, 'trackerId' | 'clientTrackerId'>): string {
   // Webhooks keep fields that break the schema, so one of the two ids may have any type.
   const isNamed = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;

@@ -5,6 +5,7 @@
  */
 
 export { WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
+export { buildEventKey } from '../events/keys.ts';
 export { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../events/order.ts';
 export type {
   EventsMessage,

@@ -10,7 +10,7 @@ import {
   type ValidationIssue,
 } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
-import { buildEventKeys, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
+import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
 import {
   eventsMessageSchema,
   type OtherMessage,
@@ -166,7 +166,6 @@ class ItemReader {
       return;
     }
     const envelope = this.#checked(envelopeSchema, item, index);
-    const buildKey = buildEventKeys(envelope);
     const events: WebhookEvent[] = [];
     const keys: string[] = [];
     for (const [position, sentEvent] of sent.entries()) {
@@ -175,7 +174,7 @@ class ItemReader {
         continue;
       }
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
-      const key = buildKeyIfPossible(() => buildKey(event));
+      const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
       if (key === undefined) {
         this.reject(index, `events[${position}]`, 'less deeply nested, or to have an `eventId`', sentEvent);
       } else if (this.#isNew(key)) {

@@ -1,18 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildEventKeys, buildProofOfDeliveryKey, canonicalJson } from '../../src/events/keys.ts';
+import { buildProofOfDeliveryKey, canonicalJson } from '../../src/events/keys.ts';
+import { buildEventKey } from '../../src/index.ts';
 import { parseWebhook, type WebhookMessage } from '../../src/webhooks/index.ts';
-import { payload, proofOfDelivery, tracking } from '../webhooks/support.ts';
+import { makeInbox, payload, proofOfDelivery, tracking } from '../webhooks/support.ts';
 
 /** Builds the key of the proof of delivery, or of each event, in a webhook of one item. */
 function buildKeys(item: object): string[] {
   return parseWebhook(payload(item)).messages.flatMap((message: WebhookMessage) => {
     if (message.kind === 'proofOfDelivery') return buildProofOfDeliveryKey(message);
-    return message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [];
+    if (message.kind !== 'events') return [];
+    return message.events.map((event) => buildEventKey(message.tracker, event));
   });
 }
 
-describe('buildEventKeys', () => {
+describe('buildEventKey', () => {
   test('an event with id → topic:trackerId:eventId', () => {
     expect(buildKeys(tracking('t1', 'e1'))).toEqual(['tracking/events:t1:e1']);
   });
@@ -48,6 +50,21 @@ describe('buildEventKeys', () => {
     const [key] = buildKeys(tracking('t1', { ...id, status: 'Arrived' }));
     expect(key).toMatch(/^tracking\/events:t1:sha256-[0-9a-f]{64}$/);
     expect(buildKeys(tracking('t1', { ...id, status: 'Left' }))).not.toEqual([key]);
+  });
+
+  test('an event without id → the key of its webhook, whatever its content', async () => {
+    // zod drops a field of this name.
+    const name = fc.string().filter((text) => text !== '__proto__');
+    const content = fc.dictionary(name, fc.jsonValue());
+    await fc.assert(
+      fc.asyncProperty(content, fc.constantFrom('', null, undefined), async (content, eventId) => {
+        const event = { ...content, eventId };
+        const keys: string[] = [];
+        const onEvent = (_: unknown, { key }: { key: string }) => void keys.push(key);
+        await makeInbox().process(JSON.stringify(payload(tracking('t1', event))), { onEvent });
+        expect(keys).toEqual([buildEventKey({ trackerId: 't1' }, event)]);
+      }),
+    );
   });
 
   test('the same event without id, fields in another order → the same key', () => {

@@ -187,6 +187,7 @@ const TARGETS: Record<string, Target> = {
   }, CALLBACKS),
   MemoryDedupeStore: construct(webhooks.MemoryDedupeStore, { maxKeys: 1, now: () => 0 }),
   parseWebhook: apply(webhooks.parseWebhook, { trackings: [[]], trackerId: 'a', events: [{}] }),
+  buildEventKey: apply((broken) => webhooks.buildEventKey({ trackerId: 't' }, toRecord(broken)), EVENT),
   parseOccurrenceDatetime: apply((broken) => webhooks.parseOccurrenceDatetime(printed(broken))),
   sortEvents: apply((broken) => webhooks.sortEvents([toRecord(broken), {}]), EVENT),
   isNewerEvent: apply((broken) => webhooks.isNewerEvent(toRecord(broken), {}), EVENT),

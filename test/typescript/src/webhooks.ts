@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import {
+  buildEventKey,
   type Claim,
   createWebhookHandler,
   type DedupeStore,
@@ -56,6 +57,7 @@ export async function claim(key: string): Promise<number> {
   return first?.status === 'busy' ? first.retryAfterMs : 0;
 }
 
+export const key: string = buildEventKey({ trackerId: 't1' }, { eventId: 'e1' });
 export const parsed = parseOccurrenceDatetime('2021-03-04T17:12:57');
 export const isNewer: boolean = isNewerEvent({ order: 2 }, { order: 1 });
 
