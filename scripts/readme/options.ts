@@ -77,22 +77,23 @@ export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
   const rows = types.flatMap((type) => {
     const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
     const more = parents.length === 0 ? '' : `, with those of ${parents.join(' and ')}`;
-    return [[`**${code(type.name.text)}**${more}`, ''], ...optionRows(type)];
+    return [[`**${code(type.name.text)}**${more}`, '', ''], ...optionRows(type)];
   });
-  return markdownTable(['Option', 'Default'], rows);
+  return markdownTable(['Option', 'Default', 'Meaning'], rows);
 }
 
-/** Writes a row with the name, type and default of each option. */
+/** Writes a row with the name, type, default and meaning of each option. */
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
   return type.members.filter(ts.isPropertySignature).map((member) => {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
-    const defaultText = readDefault(readComment(member));
+    const comment = readComment(member);
+    const defaultText = readDefault(comment);
     const isRequired = member.questionToken === undefined;
     // A callback needs no default, because an absent callback is not called.
     if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to state the default, got none`);
     const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
-    return [code(field), isRequired ? 'required' : (defaultText ?? 'none')];
+    return [code(field), isRequired ? 'required' : (defaultText ?? 'none'), readMeaning(comment)];
   });
 }
 
@@ -103,6 +104,12 @@ function readDefault(comment: string): string | undefined {
     ?.replace(/^Default:? (.*?)\.?$/, '$1')
     .replace(/(?:[,:]|;(?= \D)) .*/, '')
     .replace('the environment variable ', '');
+}
+
+/** Returns the first sentence of a comment; the editor shows the others. */
+function readMeaning(comment: string): string {
+  const [meaning = ''] = splitSentences(comment).filter((sentence) => !/^Default\b/.test(sentence));
+  return meaning.replace(/\.$/, '');
 }
 
 /** Splits a comment into sentences; `e.g.` does not end one. */
