@@ -9,7 +9,7 @@ import {
   TrackingClient,
 } from 'tracking-client';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { sortEvents } from 'tracking-client/webhooks';
+import { sortEvents } from 'tracking-client/events';
 import { bar, heading, LiveLine, table, timelineLine } from './support/screen.ts';
 import { type ReceivedCounts, startReceiver } from './support/webhook-receiver.ts';
 

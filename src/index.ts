@@ -38,6 +38,14 @@ export {
   parseOccurrenceDatetime,
   sortEvents,
 } from './events/order.ts';
+export {
+  type KnownStatusCategory,
+  type KnownStatusCode,
+  type KnownStatusMilestone,
+  STATUS_CATEGORIES,
+  STATUS_CODES,
+  STATUS_MILESTONES,
+} from './events/statuses.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
@@ -57,12 +65,11 @@ export type { PollContext, PollUpdate } from './polling/tracker.ts';
 export type { CouriersResource } from './resources/couriers.ts';
 export type { TrackersResource } from './resources/trackers.ts';
 export type { TrackingResource } from './resources/tracking.ts';
-export type { ApiErrorItem, ErrorCode } from './schemas/api-error.ts';
+export type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';
 export { type Courier, courierSchema } from './schemas/courier.ts';
 export {
   eventSchema,
-  STATUS_MILESTONES,
   type StatusCategory,
   type StatusCode,
   type StatusMilestone,

@@ -1,8 +1,8 @@
 // An Express 5 webhook endpoint that handles every event once and keeps the newest status of each parcel.
 import express from 'express';
+import { isNewerEvent } from 'tracking-client/events';
 import {
   createWebhookHandler,
-  isNewerEvent,
   MemoryDedupeStore,
   toNodeHandler,
   type WebhookEvent,

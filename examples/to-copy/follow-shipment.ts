@@ -1,6 +1,6 @@
 // Follows one shipment: creates its tracker, reports each poll, and ends when the service stops tracking it.
 import type { PollOptions, PollUpdate, TrackingClient } from 'tracking-client';
-import { sortEvents } from 'tracking-client/webhooks';
+import { sortEvents } from 'tracking-client/events';
 
 /**
  * @param rhythm - the intervals of the polls; couriers report a few times a day

@@ -1,11 +1,7 @@
 // Webhooks whose events take effect exactly once, with any driver or ORM: the callback opens its own transaction, inserts the key
 // of the event, which is unique, and writes. The table has the number of events and the newest status of each parcel.
-import {
-  createWebhookHandler,
-  isNewerEvent,
-  MemoryDedupeStore,
-  type WebhookEvent,
-} from 'tracking-client/webhooks';
+import { isNewerEvent } from 'tracking-client/events';
+import { createWebhookHandler, MemoryDedupeStore, type WebhookEvent } from 'tracking-client/webhooks';
 
 /** The SQL of the tables, for a migration. */
 export const tablesSql = (schema: string) => [

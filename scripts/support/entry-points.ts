@@ -1,6 +1,7 @@
 /** Maps the file of each entry point in `dist`, without its extension, to its source. */
 export const ENTRY_POINTS = {
   index: 'src/index.ts',
+  events: 'src/events/index.ts',
   webhooks: 'src/webhooks/index.ts',
   redis: 'src/redis/index.ts',
   postgres: 'src/postgres/index.ts',

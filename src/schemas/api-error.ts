@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
+import { type FieldsOf, namedRecord, nullish, openEnum } from './record.ts';
 
 /** The error codes known today (docs/service.md 7.6). */
 export const KNOWN_ERROR_CODES = [
@@ -21,7 +21,7 @@ export const KNOWN_ERROR_CODES = [
   'auth_invalid_header',
   'auth_invalid_api_key',
 ] as const;
-/** One of the error codes known today. */
+/** An error code known today. Unlike `ErrorCode`, it refuses a misspelt one: `isTrackingError<KnownErrorCode>(error, code)`. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
 // An unknown code is classed by its status (docs/service.md 7.6).
@@ -29,13 +29,11 @@ const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; a code that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
-const apiErrorItemFields = {
+export const apiErrorItemSchema = namedRecord<ApiErrorItem>()({
   /** The code is stable; branch on it (docs/service.md 7.1). */
   code: errorCodeSchema,
   /** A text for people; it may change. */
   message: nullish(z.string()),
-};
-export const apiErrorItemSchema: NamedSchema<typeof apiErrorItemFields, ApiErrorItem> =
-  namedRecord(apiErrorItemFields);
+});
 /** One error as the service reports it. */
-export interface ApiErrorItem extends RecordOf<typeof apiErrorItemFields> {}
+export interface ApiErrorItem extends FieldsOf<typeof apiErrorItemSchema> {}

@@ -3,12 +3,11 @@ import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import {
   booleanOrTexts,
+  type FieldsOf,
   listOf,
-  type NamedSchema,
   namedRecord,
   nullish,
   openEnum,
-  type RecordOf,
   record,
   textOrTexts,
 } from './record.ts';
@@ -30,7 +29,7 @@ export const bulkInputSchema = z
 
 const anyText = nullish(z.string());
 
-const bulkInputDataFields = {
+const bulkInputDataSchema = namedRecord<BulkInputData>()({
   trackingNumber: anyText,
   clientTrackerId: anyText,
   shipmentReference: anyText,
@@ -45,24 +44,22 @@ const bulkInputDataFields = {
   title: anyText,
   recipient: nullish(record({ email: anyText, name: anyText })),
   settings: nullish(record({ restrictTrackingToCourierCode: nullish(booleanOrTexts) })),
-};
-const bulkInputDataSchema: NamedSchema<typeof bulkInputDataFields, BulkInputData> =
-  namedRecord(bulkInputDataFields);
+});
 /** An input of a bulk request as the service understood it. */
-export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
+export interface BulkInputData extends FieldsOf<typeof bulkInputDataSchema> {}
 
-const bulkItemFields = {
+export const bulkItemSchema = namedRecord<BulkItem>()({
   itemStatus: nullish(openEnum(ITEM_STATUSES)),
   inputData: nullish(bulkInputDataSchema),
   tracker: nullish(trackerSchema),
   /** The reasons why there is no tracker. */
   errors: nullish(listOf(apiErrorItemSchema)),
-};
-export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);
+});
 /** The outcome of one item of a bulk request (docs/service.md 7.8). */
-export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
+export interface BulkItem extends FieldsOf<typeof bulkItemSchema> {}
 
-const bulkResultFields = {
+/** The schema of `BulkResult`. */
+export const bulkResultSchema = namedRecord<BulkResult>()({
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(BULK_STATUSES),
   summary: nullish(
@@ -78,9 +75,6 @@ const bulkResultFields = {
   data: nullish(listOf(bulkItemSchema)),
   /** The reason why the whole request failed, if it did. */
   error: nullish(apiErrorItemSchema),
-};
-/** The schema of `BulkResult`. */
-export const bulkResultSchema: NamedSchema<typeof bulkResultFields, BulkResult> =
-  namedRecord(bulkResultFields);
+});
 /** The envelope of the bulk endpoint, also if some or all items failed (docs/service.md 7.2). */
-export interface BulkResult extends RecordOf<typeof bulkResultFields> {}
+export interface BulkResult extends FieldsOf<typeof bulkResultSchema> {}

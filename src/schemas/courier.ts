@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
-import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
+import { type FieldsOf, namedRecord, nullish, openEnums } from './record.ts';
 
 const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
-const courierFields = {
+/** The schema of `Courier`. */
+export const courierSchema = namedRecord<Courier>()({
   courierCode: z.string(),
   courierName: nullish(z.string()),
   website: nullish(z.string()),
@@ -14,11 +15,9 @@ const courierFields = {
   requiredFields: nullish(openEnums(KNOWN_REQUIRED_FIELDS)),
   /** True if the courier code should no longer be used. */
   isDeprecated: nullish(z.boolean()),
-};
-/** The schema of `Courier`. */
-export const courierSchema: NamedSchema<typeof courierFields, Courier> = namedRecord(courierFields);
+});
 /** A courier that the service supports (docs/service.md 2.15). */
-export interface Courier extends RecordOf<typeof courierFields> {}
+export interface Courier extends FieldsOf<typeof courierSchema> {}
 
 const MAX_COURIER_CODES = 3;
 

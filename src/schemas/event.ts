@@ -1,42 +1,6 @@
 import * as z from 'zod';
-import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
-
-/** The values of `statusMilestone` known today (docs/service.md 5.4), in the order in which shipments usually reach them. */
-export const STATUS_MILESTONES = [
-  'pending',
-  'info_received',
-  'in_transit',
-  'out_for_delivery',
-  'failed_attempt',
-  'available_for_pickup',
-  'delivered',
-  'exception',
-] as const;
-
-const STATUS_CATEGORIES = ['data', 'transit', 'destination', 'customs', 'delivery', 'exception'] as const;
-
-const STATUS_CODES = [
-  'data_order_created',
-  'data_order_cancelled',
-  'data_delivery_proposed',
-  'data_delivery_decided',
-  'transit_handover',
-  'transit_origin_country_departure',
-  'destination_arrival',
-  'customs_received',
-  'customs_exception',
-  'customs_rejected',
-  'customs_cleared',
-  'delivery_available_for_pickup',
-  'delivery_out_for_delivery',
-  'delivery_attempted',
-  'delivery_exception',
-  'delivery_refused',
-  'delivery_delivered',
-  'exception_return',
-  'exception_lost',
-  'exception_discarded',
-] as const;
+import { STATUS_CATEGORIES, STATUS_CODES, STATUS_MILESTONES } from '../events/statuses.ts';
+import { type FieldsOf, namedRecord, nullish, openEnum } from './record.ts';
 
 export const statusMilestoneSchema = openEnum(STATUS_MILESTONES);
 /** The progress of a shipment; a value added later is a plain string. */
@@ -48,7 +12,8 @@ export const statusCodeSchema = openEnum(STATUS_CODES);
 /** The precise status; a value added later is a plain string. */
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
-const eventFields = {
+/** The schema of `TrackingEvent`. */
+export const eventSchema = namedRecord<TrackingEvent>()({
   /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
   eventId: z.string(),
   trackingNumber: nullish(z.string()),
@@ -75,8 +40,6 @@ const eventFields = {
   utcOffset: z.unknown().optional(),
   /** @deprecated Use `occurrenceDatetime`. */
   hasNoTime: z.unknown().optional(),
-};
-/** The schema of `TrackingEvent`. */
-export const eventSchema: NamedSchema<typeof eventFields, TrackingEvent> = namedRecord(eventFields);
+});
 /** An event in the history of a shipment. */
-export interface TrackingEvent extends RecordOf<typeof eventFields> {}
+export interface TrackingEvent extends FieldsOf<typeof eventSchema> {}

@@ -7,18 +7,21 @@ export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.cor
 /** The type of a record. */
 export type RecordOf<Shape extends z.ZodRawShape> = z.output<RecordSchema<Shape>>;
 
-interface NamedInternals<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
+interface NamedInternals<Shape extends z.ZodRawShape, Named>
   extends z.core.$ZodObjectInternals<Shape, z.core.$strip> {
-  output: Named;
+  // `Extract` does not look at the fields of `Named` before it is complete: these fields come from this schema.
+  output: Extract<Named, RecordOf<Shape>>;
 }
 /**
  * The schema of a record whose type is an interface. Editors, errors and declarations then show the interface's name instead
  * of every field.
  */
-export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
-  extends z.ZodObject<Shape, z.core.$strip> {
+export interface NamedSchema<Shape extends z.ZodRawShape, Named> extends z.ZodObject<Shape, z.core.$strip> {
   _zod: NamedInternals<Shape, Named>;
 }
+
+/** The fields of a named record, for its interface: `interface Tracker extends FieldsOf<typeof trackerSchema> {}`. */
+export type FieldsOf<Schema extends { readonly shape: z.ZodRawShape }> = RecordOf<Schema['shape']>;
 
 /**
  * Builds a record's schema. Unknown fields are kept at run time, but are not part of the type, so that a misspelt field does
@@ -29,12 +32,14 @@ export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
 
-/** Like `record`, for a type that is an interface. */
-export function namedRecord<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>(
-  shape: Shape,
-): NamedSchema<Shape, Named> {
-  // The cast is sound: `Named` is an interface that extends the type of the record and adds nothing.
-  return record(shape) as unknown as NamedSchema<Shape, Named>;
+/**
+ * Like `record`, for a type that is an interface. It takes the interface and the fields in two steps, because TypeScript
+ * infers either all type arguments of a call or none.
+ */
+export function namedRecord<Named>() {
+  return <Shape extends z.ZodRawShape>(shape: Shape): NamedSchema<Shape, Named> =>
+    // The cast is sound: `Named` is an interface that extends the type of the record and adds nothing.
+    record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
 /** One of the known strings, which editors complete, or any other string. */

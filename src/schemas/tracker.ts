@@ -3,12 +3,10 @@ import { expected } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import {
   countryCode,
-  type NamedSchema,
+  type FieldsOf,
   namedRecord,
   nullish,
   optionalInput,
-  type RecordOf,
-  type RecordSchema,
   record,
   text,
   textOrTexts,
@@ -119,7 +117,8 @@ export const courierHints = {
 
 const anyText = z.string(expected('to be a string'));
 
-const trackerInputFields = {
+/** The schema of `TrackerInput`. */
+export const trackerInputSchema = record({
   trackingNumber,
   ...courierHints,
   /** Your own identifier, at most 100 characters, unique among your active trackers (docs/service.md 3.13). */
@@ -146,20 +145,17 @@ const trackerInputFields = {
       restrictTrackingToCourierCode: optionalInput(courierRestriction),
     }),
   ),
-};
-export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFields> {}
-/** The schema of `TrackerInput`. */
-export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
+});
 /**
  * A creation request; only `trackingNumber` is required, and null counts as left out. Unknown fields do not compile, but are
  * sent as given at run time, because the service may know them before this package does.
  */
-export interface TrackerInput extends z.input<TrackerInputSchema> {
+export interface TrackerInput extends z.input<typeof trackerInputSchema> {
   // The field is repeated, because TypeScript's errors name an interface only when it adds a field.
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .` (docs/service.md 3.1); the service returns it in upper case. */
   trackingNumber: string;
 }
-export type TrackerRequest = z.output<TrackerInputSchema>;
+export type TrackerRequest = z.output<typeof trackerInputSchema>;
 
 /** The schema of `TrackerUpdate`. */
 export const trackerUpdateSchema = record({
@@ -176,7 +172,8 @@ export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
 }
 export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
-const trackerFields = {
+/** The schema of `Tracker`. */
+export const trackerSchema = namedRecord<Tracker>()({
   /** Allocated by the service: store it. */
   trackerId: z.string(),
   /** In upper case, even if sent in lower case (docs/service.md 4.7). */
@@ -192,11 +189,9 @@ const trackerFields = {
   isSubscribed: nullish(z.boolean()),
   /** ISO 8601 date-time. */
   createdAt: nullish(z.string()),
-};
-/** The schema of `Tracker`. */
-export const trackerSchema: NamedSchema<typeof trackerFields, Tracker> = namedRecord(trackerFields);
+});
 /** A tracker as the API returns it (docs/service.md 2.1). */
-export interface Tracker extends RecordOf<typeof trackerFields> {}
+export interface Tracker extends FieldsOf<typeof trackerSchema> {}
 
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;

@@ -7,24 +7,23 @@ import {
   statusMilestoneSchema,
   type TrackingEvent,
 } from './event.ts';
-import { listOf, type NamedSchema, namedRecord, nullish, type RecordOf, record } from './record.ts';
+import { type FieldsOf, listOf, namedRecord, nullish, record } from './record.ts';
 import { courierHints, trackerSchema, trackingNumber } from './tracker.ts';
 
-const recipientFields = {
+export const recipientSchema = namedRecord<Recipient>()({
   name: nullish(z.string()),
   address: nullish(z.string()),
   postCode: nullish(z.string()),
   city: nullish(z.string()),
   /** State, province or region. */
   subdivision: nullish(z.string()),
-};
-export const recipientSchema: NamedSchema<typeof recipientFields, Recipient> = namedRecord(recipientFields);
+});
 /** The recipient of a shipment, as the courier knows it. */
-export interface Recipient extends RecordOf<typeof recipientFields> {}
+export interface Recipient extends FieldsOf<typeof recipientSchema> {}
 
 const dateRangeSchema = record({ from: nullish(z.string()), to: nullish(z.string()) });
 
-const shipmentDeliveryFields = {
+export const shipmentDeliverySchema = namedRecord<ShipmentDelivery>()({
   estimatedDeliveryDate: nullish(z.string()),
   courierEstimatedDeliveryDate: nullish(dateRangeSchema),
   /** The courier's name for the kind of delivery. */
@@ -33,13 +32,12 @@ const shipmentDeliveryFields = {
   signedBy: nullish(z.string()),
   /** A date or a range; absent if the account lacks this add-on or there is no value (docs/service.md 2.8). */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
-};
-export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =
-  namedRecord(shipmentDeliveryFields);
+});
 /** Facts about the delivery of a shipment. */
-export interface ShipmentDelivery extends RecordOf<typeof shipmentDeliveryFields> {}
+export interface ShipmentDelivery extends FieldsOf<typeof shipmentDeliverySchema> {}
 
-const shipmentFields = {
+/** The schema of `Shipment`. */
+export const shipmentSchema = namedRecord<Shipment>()({
   shipmentId: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
@@ -52,13 +50,11 @@ const shipmentFields = {
   trackingNumbers: nullish(listOf(record({ tn: nullish(z.string()) }))),
   recipient: nullish(recipientSchema),
   delivery: nullish(shipmentDeliverySchema),
-};
-/** The schema of `Shipment`. */
-export const shipmentSchema: NamedSchema<typeof shipmentFields, Shipment> = namedRecord(shipmentFields);
+});
 /** A shipment as couriers report it; none of its fields is promised (docs/service.md 2.13). */
-export interface Shipment extends RecordOf<typeof shipmentFields> {}
+export interface Shipment extends FieldsOf<typeof shipmentSchema> {}
 
-const statisticsFields = {
+export const statisticsSchema = namedRecord<Statistics>()({
   /** A time for each milestone, in the format of `occurrenceDatetime` of events (docs/service.md 2.14). */
   timestamps: nullish(
     record({
@@ -71,11 +67,9 @@ const statisticsFields = {
       deliveredDatetime: nullish(z.string()),
     }),
   ),
-};
-export const statisticsSchema: NamedSchema<typeof statisticsFields, Statistics> =
-  namedRecord(statisticsFields);
+});
 /** The times at which the milestones were reached. */
-export interface Statistics extends RecordOf<typeof statisticsFields> {}
+export interface Statistics extends FieldsOf<typeof statisticsSchema> {}
 
 const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
   .nullish()
@@ -88,19 +82,15 @@ const results = {
   statistics: nullish(statisticsSchema),
 };
 
-const trackingFields = {
-  tracker: nullish(trackerSchema),
-  ...results,
-};
 /** The schema of `Tracking`. */
-export const trackingSchema: NamedSchema<typeof trackingFields, Tracking> = namedRecord(trackingFields);
+export const trackingSchema = namedRecord<Tracking>()({ tracker: nullish(trackerSchema), ...results });
 /** Tracking results of a tracker. */
-export interface Tracking extends RecordOf<typeof trackingFields> {}
+export interface Tracking extends FieldsOf<typeof trackingSchema> {}
 
 /** The schema of `PerCallTracking`. */
-export const perCallTrackingSchema: NamedSchema<typeof results, PerCallTracking> = namedRecord(results);
+export const perCallTrackingSchema = namedRecord<PerCallTracking>()(results);
 /** Tracking results of a per-call search, which creates no tracker (docs/service.md 2.12). */
-export interface PerCallTracking extends RecordOf<typeof results> {}
+export interface PerCallTracking extends FieldsOf<typeof perCallTrackingSchema> {}
 
 function isResult(value: unknown): boolean {
   if (!isJsonObject(value)) return false;

@@ -1,20 +1,24 @@
 import * as z from 'zod';
 import { eventSchema } from './event.ts';
-import { listOf, type NamedSchema, namedRecord, nullish, openEnum, type RecordOf, record } from './record.ts';
+import { type FieldsOf, listOf, namedRecord, nullish, openEnum, record } from './record.ts';
 import { trackerSchema } from './tracker.ts';
 import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
 /** Topic of a proof of delivery, an add-on (docs/service.md 8.6). */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 
-export const webhookEventSchema = eventSchema.extend({
+export const webhookEventSchema = namedRecord<WebhookEvent>()({
+  // A spread keeps the comments of the fields; `extend` loses them.
+  ...eventSchema.shape,
   /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
   eventId: nullish(eventSchema.shape.eventId),
 });
 /** An event of a push; unlike an event of results, it may lack its `eventId`. */
-export interface WebhookEvent extends z.output<typeof webhookEventSchema> {}
+export interface WebhookEvent extends FieldsOf<typeof webhookEventSchema> {}
 
-export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
+const { isTracked: _isTracked, courierCode: _courierCode, ...pushedTrackerFields } = trackerSchema.shape;
+export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
+  ...pushedTrackerFields,
   /** Allocated by the service; it may be missing if there is a `clientTrackerId`. */
   trackerId: nullish(trackerSchema.shape.trackerId),
   trackingNumber: nullish(trackerSchema.shape.trackingNumber),
@@ -23,27 +27,25 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
  * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
  * (docs/service.md 8.10). A flat record may have nothing else (docs/service.md 8.2), and no push has `isTracked`.
  */
-export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
+export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 
-const webhookMetadataFields = {
+const webhookMetadataSchema = namedRecord<WebhookMetadata>()({
   /** ISO 8601 date-time. */
   generatedAt: nullish(z.string()),
   /** Identifies the tracked object, and is the same in all of its pushes (docs/service.md 8.13). */
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
-};
-const webhookMetadataSchema: NamedSchema<typeof webhookMetadataFields, WebhookMetadata> =
-  namedRecord(webhookMetadataFields);
+});
 /** Facts about a push. */
-export interface WebhookMetadata extends RecordOf<typeof webhookMetadataFields> {}
+export interface WebhookMetadata extends FieldsOf<typeof webhookMetadataSchema> {}
 
-const namedTopic = webhookMetadataSchema.extend({ topic: z.string() });
+const namedTopic = record({ ...webhookMetadataSchema.shape, topic: z.string() });
 
 function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
 
-export const eventsMessageSchema = record({
+export const eventsMessageSchema = namedRecord<EventsMessage>()({
   /** Added by this package, not sent by the service. */
   kind: kind('events'),
   metadata: nullish(webhookMetadataSchema),
@@ -54,9 +56,9 @@ export const eventsMessageSchema = record({
   statistics: nullish(statisticsSchema),
 });
 /** New events of one tracker, with the shipment as it is now. */
-export interface EventsMessage extends z.output<typeof eventsMessageSchema> {}
+export interface EventsMessage extends FieldsOf<typeof eventsMessageSchema> {}
 
-export const proofOfDeliverySchema = record({
+export const proofOfDeliverySchema = namedRecord<ProofOfDelivery>()({
   /** Added by this package, not sent by the service. */
   kind: kind('proofOfDelivery'),
   metadata: namedTopic,
@@ -75,9 +77,9 @@ export const proofOfDeliverySchema = record({
   }),
 });
 /** A proof of delivery, or the news that there is none. */
-export interface ProofOfDelivery extends z.output<typeof proofOfDeliverySchema> {}
+export interface ProofOfDelivery extends FieldsOf<typeof proofOfDeliverySchema> {}
 
-export const otherMessageSchema = record({
+export const otherMessageSchema = namedRecord<OtherMessage>()({
   /** Added by this package, not sent by the service. */
   kind: kind('other'),
   metadata: namedTopic,
@@ -85,23 +87,23 @@ export const otherMessageSchema = record({
   data: z.unknown().optional(),
 });
 /** A push of a topic that this version does not know (docs/service.md 8.14), kept as it came. */
-export interface OtherMessage extends z.output<typeof otherMessageSchema> {}
+export interface OtherMessage extends FieldsOf<typeof otherMessageSchema> {}
 
 /** One message of a webhook; `kind` tells its type. */
 export type WebhookMessage = EventsMessage | ProofOfDelivery | OtherMessage;
 
-export const resendResultSchema = record({
+export const resendResultSchema = namedRecord<ResendResult>()({
   /** The number of events that are pushed again, if the service reports it. */
   totalResent: z
     .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
     .optional()
-    // An odd total must not reject a call that was carried out, because the caller would repeat it (docs/service.md 8.12).
+    // An unusual total must not reject a call that was carried out, because the caller would repeat it (docs/service.md 8.12).
     .catch(undefined),
 });
 /** The result of `trackers.resendWebhookEvents`. */
-export interface ResendResult extends z.output<typeof resendResultSchema> {}
+export interface ResendResult extends FieldsOf<typeof resendResultSchema> {}
 
-const webhookHistoryMetadataFields = {
+const webhookHistoryMetadataSchema = namedRecord<WebhookHistoryMetadata>()({
   trackingNumber: nullish(z.string()),
   trackerId: nullish(z.string()),
   clientTrackerId: nullish(z.string()),
@@ -109,13 +111,11 @@ const webhookHistoryMetadataFields = {
   webhookUrl: nullish(z.string()),
   lastSuccessfulPushAt: nullish(z.string()),
   lastFailedPushAt: nullish(z.string()),
-};
-const webhookHistoryMetadataSchema: NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> =
-  namedRecord(webhookHistoryMetadataFields);
+});
 /** The tracker of a webhook history, and the ISO 8601 times of its last pushes. */
-export interface WebhookHistoryMetadata extends RecordOf<typeof webhookHistoryMetadataFields> {}
+export interface WebhookHistoryMetadata extends FieldsOf<typeof webhookHistoryMetadataSchema> {}
 
-const webhookPushFields = {
+const webhookPushSchema = namedRecord<WebhookPush>()({
   status: nullish(openEnum(['success', 'failed'])),
   pushTimestamp: nullish(z.string()),
   /** The body of the push; `parseWebhook` of `tracking-client/webhooks` reads it. */
@@ -125,17 +125,14 @@ const webhookPushFields = {
   responseHeaders: nullish(z.record(z.string(), z.unknown())),
   /** The HTTP status of that response, as text; null without a response. */
   responseStatusCode: nullish(z.string()),
-};
-const webhookPushSchema: NamedSchema<typeof webhookPushFields, WebhookPush> = namedRecord(webhookPushFields);
+});
 /** One push of a webhook history, with its ISO 8601 time. */
-export interface WebhookPush extends RecordOf<typeof webhookPushFields> {}
+export interface WebhookPush extends FieldsOf<typeof webhookPushSchema> {}
 
-const webhookHistoryFields = {
+/** The schema of `WebhookHistory`. */
+export const webhookHistorySchema = namedRecord<WebhookHistory>()({
   metadata: nullish(webhookHistoryMetadataSchema),
   webhooks: listOf(webhookPushSchema),
-};
-/** The schema of `WebhookHistory`. */
-export const webhookHistorySchema: NamedSchema<typeof webhookHistoryFields, WebhookHistory> =
-  namedRecord(webhookHistoryFields);
+});
 /** The webhooks that were sent for a tracker, newest first (docs/service.md 8.9). */
-export interface WebhookHistory extends RecordOf<typeof webhookHistoryFields> {}
+export interface WebhookHistory extends FieldsOf<typeof webhookHistorySchema> {}

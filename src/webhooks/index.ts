@@ -1,12 +1,11 @@
 /**
- * Receives webhooks: checks and parses them, handles every event once, and sorts events.
+ * Receives webhooks: checks and parses them, and handles every event once.
  *
  * @module tracking-client/webhooks
  */
 
 export { WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 export { buildEventKey } from '../events/keys.ts';
-export { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../events/order.ts';
 export type {
   EventsMessage,
   OtherMessage,

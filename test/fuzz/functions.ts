@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { TrackingError } from '../../src/errors.ts';
+import * as events from '../../src/events/index.ts';
 import * as root from '../../src/index.ts';
 import * as opentelemetry from '../../src/opentelemetry/index.ts';
 import * as postgres from '../../src/postgres/index.ts';
@@ -188,10 +189,10 @@ const TARGETS: Record<string, Target> = {
   MemoryDedupeStore: construct(webhooks.MemoryDedupeStore, { maxKeys: 1, now: () => 0 }),
   parseWebhook: apply(webhooks.parseWebhook, { trackings: [[]], trackerId: 'a', events: [{}] }),
   buildEventKey: apply((broken) => webhooks.buildEventKey({ trackerId: 't' }, toRecord(broken)), EVENT),
-  parseOccurrenceDatetime: apply((broken) => webhooks.parseOccurrenceDatetime(printed(broken))),
-  sortEvents: apply((broken) => webhooks.sortEvents([toRecord(broken), {}]), EVENT),
-  isNewerEvent: apply((broken) => webhooks.isNewerEvent(toRecord(broken), {}), EVENT),
-  latestEvent: apply((broken) => webhooks.latestEvent([toRecord(broken)]), EVENT),
+  parseOccurrenceDatetime: apply((broken) => events.parseOccurrenceDatetime(printed(broken))),
+  sortEvents: apply((broken) => events.sortEvents([toRecord(broken), {}]), EVENT),
+  isNewerEvent: apply((broken) => events.isNewerEvent(toRecord(broken), {}), EVENT),
+  latestEvent: apply((broken) => events.latestEvent([toRecord(broken)]), EVENT),
   telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
   webhookMetrics: apply(opentelemetry.webhookMetrics, { meterProvider: {} }),
 };

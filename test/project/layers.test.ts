@@ -21,12 +21,14 @@ const SOURCES = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** Returns the folder in `src` that holds a file, or the file itself where it is in none. */
 const findLayer = (file: string) => file.split('/').slice(0, 2).join('/');
 
+/** These files may import the types of records from a layer above, because types add no dependency at run time. */
+const MAY_IMPORT_TYPES = ['src/errors.ts', 'src/events/keys.ts'];
+
 /** Reads the layers that the files of a layer import from. */
 function readImports(layer: string): string[] {
   return SOURCES.filter((file) => findLayer(file) === layer).flatMap((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
-    // Errors may import the types of records, because types add no dependency at runtime.
-    const calls = file === 'src/errors.ts' ? text.replace(/^import type .*/gm, '') : text;
+    const calls = MAY_IMPORT_TYPES.includes(file) ? text.replace(/^import type .*/gm, '') : text;
     return [...calls.matchAll(/\b(?:from|import) '(\.[^']+)'/g)].map(([, path = '']) =>
       findLayer(normalize(join(dirname(file), path))),
     );

@@ -4,6 +4,7 @@ import {
   type ApiErrorItem,
   type ErrorCode,
   isTrackingError,
+  type KnownErrorCode,
   RequestValidationError,
   type ResultsNotReadyError,
   TimeoutError,
@@ -61,4 +62,11 @@ test('error codes → known codes are completed, unknown codes are legal', () =>
   expectTypeOf<'tracker_conflict'>().toExtend<ErrorCode>();
   expectTypeOf<'a_code_added_later'>().toExtend<ErrorCode>();
   expectTypeOf<ErrorCode>().not.toEqualTypeOf<string>();
+});
+
+test('a misspelt error code → compiles, unless the caller asks for a known one', () => {
+  expectTypeOf(isTrackingError).toBeCallableWith(caught, 'quota_limit');
+  isTrackingError<KnownErrorCode>(caught, 'quota_limit_reached');
+  // @ts-expect-error -- `quota_limit`
+  isTrackingError<KnownErrorCode>(caught, 'quota_limit');
 });

@@ -7,6 +7,9 @@ import type {
   Courier,
   courierSchema,
   eventSchema,
+  KnownStatusCategory,
+  KnownStatusCode,
+  KnownStatusMilestone,
   PerCallTracking,
   perCallTrackingSchema,
   ResendResult,
@@ -83,6 +86,21 @@ test('a status → known values are completed, unknown values are legal', () => 
   expectTypeOf<number>().not.toExtend<StatusMilestone>();
   // A plain `string` would swallow the known values, and editors would not offer them.
   expectTypeOf<StatusMilestone>().not.toEqualTypeOf<string>();
+});
+
+test('a misspelt status → compiles, unless the caller asks for a known one', () => {
+  const event = {} as Partial<TrackingEvent>; // no field is read
+  void (event.statusMilestone === 'deliverd');
+  const milestone = event.statusMilestone as KnownStatusMilestone;
+  void (milestone === 'delivered');
+  // @ts-expect-error -- `deliverd`
+  void (milestone === 'deliverd');
+  void ('customs' satisfies KnownStatusCategory);
+  // @ts-expect-error -- `custom`
+  void ('custom' satisfies KnownStatusCategory);
+  void ('delivery_delivered' satisfies KnownStatusCode);
+  // @ts-expect-error -- `delivered` is a milestone
+  void ('delivered' satisfies KnownStatusCode);
 });
 
 test('deprecated fields → still typed, as unknown', () => {

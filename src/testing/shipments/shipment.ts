@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sortEvents } from '../../events/order.ts';
-import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
+import type { KnownStatusMilestone } from '../../events/statuses.ts';
+import type { StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
@@ -35,7 +36,7 @@ export type EventInput = Partial<TrackingEvent>;
 
 type StatusDefaults = readonly [StatusCode | null, status: string];
 
-const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], StatusDefaults>> = {
+const STATUS_DEFAULTS: Readonly<Record<KnownStatusMilestone, StatusDefaults>> = {
   pending: [null, 'Waiting for the courier'],
   info_received: ['data_order_created', 'Shipping label created'],
   in_transit: ['transit_handover', 'In transit'],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createWebhookSender } from 'tracking-client/testing';
+import { sortEvents } from 'tracking-client/events';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
-  sortEvents,
   toNodeHandler,
   WebhookInbox,
 } from 'tracking-client/webhooks';

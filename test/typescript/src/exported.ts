@@ -1,10 +1,10 @@
 // An app that emits declarations exports these values without type annotations, so it must be able to import every type.
 import { TokenBucketLimiter, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
+import { parseOccurrenceDatetime } from 'tracking-client/events';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
-  parseOccurrenceDatetime,
   parseWebhook,
   toNodeHandler,
   WebhookInbox,

@@ -1,14 +1,12 @@
 import { createServer } from 'node:http';
+import { isNewerEvent, parseOccurrenceDatetime, sortEvents } from 'tracking-client/events';
 import {
   buildEventKey,
   type Claim,
   createWebhookHandler,
   type DedupeStore,
-  isNewerEvent,
   MemoryDedupeStore,
-  parseOccurrenceDatetime,
   parseWebhook,
-  sortEvents,
   toNodeHandler,
   type WebhookEvent,
   type WebhookHandler,
