@@ -19,13 +19,9 @@ import {
   trackerSchema,
   trackerUpdateSchema,
   trackingNumberIdentifier,
-} from './schemas/tracker.ts';
-import {
-  perCallTrackingListSchema,
-  trackingListSchema,
-  trackingSchema,
   trackingSearchInputSchema,
-} from './schemas/tracking.ts';
+} from './schemas/tracker.ts';
+import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from './schemas/tracking.ts';
 import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**

@@ -81,10 +81,12 @@ export {
   type TrackerListQuery,
   type TrackerPage,
   type TrackerUpdate,
+  type TrackingSearchInput,
   trackerInputSchema,
   trackerListQuerySchema,
   trackerSchema,
   trackerUpdateSchema,
+  trackingSearchInputSchema,
 } from './schemas/tracker.ts';
 export {
   type PerCallTracking,
@@ -95,9 +97,7 @@ export {
   type Statistics,
   shipmentSchema,
   type Tracking,
-  type TrackingSearchInput,
   trackingSchema,
-  trackingSearchInputSchema,
 } from './schemas/tracking.ts';
 export {
   type ResendResult,

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ProofOfDelivery, WebhookEvent, WebhookTracker } from '../schemas/webhook.ts';
+import type { WebhookEvent } from '../schemas/event.ts';
+import type { WebhookTracker } from '../schemas/tracker.ts';
+import type { ProofOfDelivery } from '../schemas/webhook.ts';
 
 /** Topic of a push of events, also assumed for a push that has `events` but no topic. */
 export const EVENTS_TOPIC = 'tracking/events';

@@ -1,7 +1,8 @@
 import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { RequestOptions } from '../options.ts';
-import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.ts';
+import type { TrackingSearchInput } from '../schemas/tracker.ts';
+import type { PerCallTracking } from '../schemas/tracking.ts';
 
 /** The method of the per-call plan, a paid look-up that creates no tracker (docs/service.md 1.2). */
 export class TrackingResource {

@@ -43,3 +43,12 @@ export const eventSchema = namedRecord<TrackingEvent>()({
 });
 /** An event in the history of a shipment. */
 export interface TrackingEvent extends FieldsOf<typeof eventSchema> {}
+
+export const webhookEventSchema = namedRecord<WebhookEvent>()({
+  // A spread in the same file keeps the comments of the fields in the declarations; `extend` loses them.
+  ...eventSchema.shape,
+  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
+  eventId: nullish(eventSchema.shape.eventId),
+});
+/** An event of a push; unlike an event of results, it may lack its `eventId`. */
+export interface WebhookEvent extends FieldsOf<typeof webhookEventSchema> {}

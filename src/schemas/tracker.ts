@@ -157,6 +157,18 @@ export interface TrackerInput extends z.input<typeof trackerInputSchema> {
 }
 export type TrackerRequest = z.output<typeof trackerInputSchema>;
 
+/** The schema of `TrackingSearchInput`. */
+export const trackingSearchInputSchema = record({
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
+  trackingNumber,
+  ...courierHints,
+});
+/** The input of a per-call search (docs/service.md 3.17). */
+export interface TrackingSearchInput extends z.input<typeof trackingSearchInputSchema> {
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
+  trackingNumber: string;
+}
+
 /** The schema of `TrackerUpdate`. */
 export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
@@ -192,6 +204,19 @@ export const trackerSchema = namedRecord<Tracker>()({
 });
 /** A tracker as the API returns it (docs/service.md 2.1). */
 export interface Tracker extends FieldsOf<typeof trackerSchema> {}
+
+const { isTracked: _isTracked, courierCode: _courierCode, ...pushedTrackerFields } = trackerSchema.shape;
+export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
+  ...pushedTrackerFields,
+  /** Allocated by the service; it may be missing if there is a `clientTrackerId`. */
+  trackerId: nullish(trackerSchema.shape.trackerId),
+  trackingNumber: nullish(trackerSchema.shape.trackingNumber),
+});
+/**
+ * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
+ * (docs/service.md 8.10). A flat record may have nothing else (docs/service.md 8.2), and no push has `isTracked`.
+ */
+export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;

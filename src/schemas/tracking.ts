@@ -8,7 +8,7 @@ import {
   type TrackingEvent,
 } from './event.ts';
 import { type FieldsOf, listOf, namedRecord, nullish, record } from './record.ts';
-import { courierHints, trackerSchema, trackingNumber } from './tracker.ts';
+import { trackerSchema } from './tracker.ts';
 
 export const recipientSchema = namedRecord<Recipient>()({
   name: nullish(z.string()),
@@ -100,15 +100,3 @@ function isResult(value: unknown): boolean {
 
 export const trackingListSchema = listOf(trackingSchema, isResult);
 export const perCallTrackingListSchema = listOf(perCallTrackingSchema, isResult);
-
-/** The schema of `TrackingSearchInput`. */
-export const trackingSearchInputSchema = record({
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
-  trackingNumber,
-  ...courierHints,
-});
-/** The input of a per-call search (docs/service.md 3.17). */
-export interface TrackingSearchInput extends z.input<typeof trackingSearchInputSchema> {
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
-  trackingNumber: string;
-}

@@ -1,33 +1,11 @@
 import * as z from 'zod';
-import { eventSchema } from './event.ts';
+import { webhookEventSchema } from './event.ts';
 import { type FieldsOf, listOf, namedRecord, nullish, openEnum, record } from './record.ts';
-import { trackerSchema } from './tracker.ts';
+import { webhookTrackerSchema } from './tracker.ts';
 import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
 /** Topic of a proof of delivery, an add-on (docs/service.md 8.6). */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
-
-export const webhookEventSchema = namedRecord<WebhookEvent>()({
-  // A spread keeps the comments of the fields; `extend` loses them.
-  ...eventSchema.shape,
-  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
-  eventId: nullish(eventSchema.shape.eventId),
-});
-/** An event of a push; unlike an event of results, it may lack its `eventId`. */
-export interface WebhookEvent extends FieldsOf<typeof webhookEventSchema> {}
-
-const { isTracked: _isTracked, courierCode: _courierCode, ...pushedTrackerFields } = trackerSchema.shape;
-export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
-  ...pushedTrackerFields,
-  /** Allocated by the service; it may be missing if there is a `clientTrackerId`. */
-  trackerId: nullish(trackerSchema.shape.trackerId),
-  trackingNumber: nullish(trackerSchema.shape.trackingNumber),
-});
-/**
- * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
- * (docs/service.md 8.10). A flat record may have nothing else (docs/service.md 8.2), and no push has `isTracked`.
- */
-export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 
 const webhookMetadataSchema = namedRecord<WebhookMetadata>()({
   /** ISO 8601 date-time. */

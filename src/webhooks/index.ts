@@ -6,14 +6,9 @@
 
 export { WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 export { buildEventKey } from '../events/keys.ts';
-export type {
-  EventsMessage,
-  OtherMessage,
-  ProofOfDelivery,
-  WebhookEvent,
-  WebhookMessage,
-  WebhookTracker,
-} from '../schemas/webhook.ts';
+export type { WebhookEvent } from '../schemas/event.ts';
+export type { WebhookTracker } from '../schemas/tracker.ts';
+export type { EventsMessage, OtherMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';

@@ -13,7 +13,8 @@ import {
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
-import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
+import type { WebhookEvent } from '../schemas/event.ts';
+import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;

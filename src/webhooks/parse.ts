@@ -11,6 +11,8 @@ import {
 } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
 import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
+import { type WebhookEvent, webhookEventSchema } from '../schemas/event.ts';
+import { webhookTrackerSchema } from '../schemas/tracker.ts';
 import {
   eventsMessageSchema,
   type OtherMessage,
@@ -18,10 +20,7 @@ import {
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
   proofOfDeliverySchema,
-  type WebhookEvent,
   type WebhookMessage,
-  webhookEventSchema,
-  webhookTrackerSchema,
 } from '../schemas/webhook.ts';
 
 /** The issues of one item of a webhook. */

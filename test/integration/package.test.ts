@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
@@ -51,6 +52,50 @@ async function listBundledLibraries(): Promise<string[]> {
   });
   const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
   return [...new Set((await Promise.all(inputs)).flat().flatMap((path) => folder.exec(path)?.[0] ?? []))];
+}
+
+/** A program of a user, in which an editor shows each hover that the test reads. */
+const HOVERED = `
+  import type { PerCallTracking, TrackingClient, TrackingSearchInput } from 'tracking-client';
+  import type { EventsMessage, WebhookEvent } from 'tracking-client/webhooks';
+  declare const parts: {
+    event: WebhookEvent, message: EventsMessage, tracking: PerCallTracking, input: TrackingSearchInput, client: TrackingClient,
+  };
+  parts.event.occurrenceDatetime;
+  parts.message.tracker;
+  parts.message.tracker.isSubscribed;
+  parts.message.events;
+  parts.tracking.shipment;
+  parts.input.courierCode;
+  parts.client.trackers.results;
+`;
+
+/** Returns what an editor shows for the last name of each line of a program: the type, and the comment. */
+function readHovers(program: string): Map<string, [type: string, comment: string]> {
+  const file = join(root, 'hovered.ts');
+  const readText = (path: string) => (path === file ? program : ts.sys.readFile(path));
+  const service = ts.createLanguageService({
+    ...ts.sys,
+    readFile: readText,
+    fileExists: (path) => path === file || ts.sys.fileExists(path),
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => '',
+    getScriptSnapshot: (path) => {
+      const text = readText(path);
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
+    },
+    getCurrentDirectory: () => root,
+    getCompilationSettings: () => ({ module: ts.ModuleKind.NodeNext, strict: true, types: [] }),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+  });
+  const names = [...program.matchAll(/parts\.(.*\b)(\w+);$/gm)];
+  return new Map(
+    names.map(({ index, 0: line, 1: path = '', 2: name = '' }) => {
+      const info = service.getQuickInfoAtPosition(file, index + line.length - 2);
+      const shown = [info?.displayParts, info?.documentation].map((parts) => ts.displayPartsToString(parts));
+      return [path + name, [shown[0] ?? '', shown[1] ?? '']];
+    }),
+  );
 }
 
 const entries = Object.keys(manifest.exports)
@@ -218,6 +263,34 @@ describe('the package', () => {
       expect((await scripts(extension)).match(/.*(?:design\.md|public contract).*/g)).toBe(null);
     },
   );
+
+  it('a hover over a field of a record → the name of its type, and its comment', () => {
+    const hovers = readHovers(HOVERED);
+    expect(hovers.get('event.occurrenceDatetime')?.[1]).toMatch(/use `sortEvents`, never `new Date`/);
+    expect(hovers.get('message.tracker')?.[0]).toBe('(property) tracker: WebhookTracker');
+    expect(hovers.get('message.tracker.isSubscribed')?.[1]).toMatch(/^False once the tracker is archived/);
+    expect(hovers.get('message.events')?.[0]).toBe('(property) events: WebhookEvent[]');
+    expect(hovers.get('tracking.shipment')?.[0]).toBe('(property) shipment?: Shipment | null | undefined');
+    expect(hovers.get('input.courierCode')?.[1]).toMatch(/^Up to three courier codes/);
+    expect(hovers.get('client.trackers.results')?.[0]).toMatch(/\): ApiPromise<Tracking>$/);
+  });
+
+  it('tracking-client/events for a browser → at most 8 kB, with no library and no module of Node', async () => {
+    const contents = "import * as events from 'tracking-client/events'; console.log(events);";
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: root,
+      stdin: { contents, resolveDir: root },
+      bundle: true,
+      minify: true,
+      metafile: true,
+      write: false,
+      format: 'esm',
+      platform: 'browser',
+      tsconfigRaw: {},
+    });
+    expect(Object.keys(metafile.inputs).filter((path) => !/^(?:dist\/|<stdin>)/.test(path))).toEqual([]);
+    expect(outputFiles[0]?.contents.length).toBeLessThanOrEqual(8_000);
+  });
 
   it('tracking-client/opentelemetry → loads at most 12 kB of its own, with the hooks only', async () => {
     const contents =

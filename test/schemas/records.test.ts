@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { apiErrorItemSchema } from '../../src/schemas/api-error.ts';
 import { bulkItemSchema, bulkResultSchema } from '../../src/schemas/bulk.ts';
 import { courierSchema } from '../../src/schemas/courier.ts';
-import { eventSchema } from '../../src/schemas/event.ts';
+import { eventSchema, webhookEventSchema } from '../../src/schemas/event.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
 import {
   perCallTrackingSchema,
@@ -17,7 +17,6 @@ import {
   eventsMessageSchema,
   otherMessageSchema,
   proofOfDeliverySchema,
-  webhookEventSchema,
   webhookHistorySchema,
 } from '../../src/schemas/webhook.ts';
 import {
