@@ -87,6 +87,7 @@ function readHovers(program: string): Map<string, [type: string, comment: string
     getCurrentDirectory: () => root,
     getCompilationSettings: () => ({ module: ts.ModuleKind.NodeNext, strict: true, types: [] }),
     getDefaultLibFileName: ts.getDefaultLibFilePath,
+    useCaseSensitiveFileNames: () => ts.sys.useCaseSensitiveFileNames,
   });
   const names = [...program.matchAll(/parts\.(.*\b)(\w+);$/gm)];
   return new Map(
