@@ -8,8 +8,8 @@ import {
   type TrackerInput,
   TrackingClient,
 } from 'tracking-client';
-import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { sortEvents } from 'tracking-client/events';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { bar, heading, LiveLine, table, timelineLine } from './support/screen.ts';
 import { type ReceivedCounts, startReceiver } from './support/webhook-receiver.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { createWebhookSender } from 'tracking-client/testing';
 import { sortEvents } from 'tracking-client/events';
+import { createWebhookSender } from 'tracking-client/testing';
 import {
   createWebhookHandler,
   MemoryDedupeStore,

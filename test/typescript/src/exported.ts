@@ -1,7 +1,7 @@
 // An app that emits declarations exports these values without type annotations, so it must be able to import every type.
 import { TokenBucketLimiter, TrackingClient } from 'tracking-client';
-import { createFakeTrackingService } from 'tracking-client/testing';
 import { parseOccurrenceDatetime } from 'tracking-client/events';
+import { createFakeTrackingService } from 'tracking-client/testing';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
