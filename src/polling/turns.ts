@@ -1,37 +1,29 @@
 import pThrottle from 'p-throttle';
 import { linkedController } from '../common/abort.ts';
-import { systemClock } from '../common/clock.ts';
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 
 /**
  * Builds a function that resolves at most `maxPerSecond` times a second, to one waiting call after another.
  *
- * p-throttle reads the wall clock, and would wait as long as that clock was set back. A turn that it has not granted after an
- * interval on our clock is due, so that throttle is aborted and a new one grants the turn.
+ * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. So a turn that it has
+ * not granted after an interval on our clock aborts that throttle, and a new one grants the turn.
  */
 export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Promise<void> {
   const interval = 1000 / maxPerSecond;
-  const createThrottle = () => {
-    const { controller, unsubscribe } = linkedController(signal);
-    const take = pThrottle({ limit: 1, interval, strict: true, signal: controller.signal })(() => {});
-    const abort = () => {
-      unsubscribe();
-      controller.abort(new Error('The throttle waited for too long'));
-    };
-    return { take, abort };
-  };
+  // p-throttle's own timer, which is set for at most the interval, fires first.
+  const patienceMs = Math.min(Math.ceil(interval) + 1, MAX_TIMER_MS);
   let throttle: ReturnType<typeof createThrottle> | undefined;
   let lastTurn = Promise.resolve();
 
   async function takeTurn(): Promise<void> {
     signal.throwIfAborted();
-    throttle ??= createThrottle();
-    const { take, abort } = throttle;
-    const timer = systemClock.setTimeout(abort, Math.ceil(interval));
+    throttle ??= createThrottle(interval, signal);
+    const timer = systemClock.setTimeout(throttle.abort, patienceMs);
     try {
-      await take();
+      await throttle.take();
     } catch {
       signal.throwIfAborted();
-      throttle = createThrottle();
+      throttle = createThrottle(interval, signal);
       await throttle.take();
     } finally {
       systemClock.clearTimeout(timer);
@@ -42,4 +34,14 @@ export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Pr
     lastTurn = lastTurn.then(takeTurn, takeTurn);
     return lastTurn;
   };
+}
+
+function createThrottle(interval: number, signal: AbortSignal) {
+  const { controller, unsubscribe } = linkedController(signal);
+  const take = pThrottle({ limit: 1, interval, strict: true, signal: controller.signal })(() => {});
+  const abort = () => {
+    unsubscribe();
+    controller.abort(new Error('The turn was not granted after an interval'));
+  };
+  return { take, abort };
 }
