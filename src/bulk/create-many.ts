@@ -38,7 +38,10 @@ import {
   toErrorItems,
 } from './outcomes.ts';
 
-const DEFAULT_CONCURRENCY = 3;
+/** As many chunks as one second allows (docs/service.md 6.1). */
+const CHUNKS_PER_SECOND = 3;
+/** Enough to use the whole rate limit although the service responds after 3 seconds. */
+const MAX_CHUNKS_AHEAD = 10;
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
 /** The creation requests, from a list or an asynchronous source. */
@@ -48,7 +51,10 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Maximum number of chunks in flight or not read yet. Default 3, as many as one second allows (docs/service.md 6.1). */
+  /**
+   * Maximum number of chunks in flight or not read yet. Default: 10; 3 without a limiter or with its `maxQueue`. Without this
+   * option, a limiter paces the reading, too: the next chunk is read when the one before was sent or has ended.
+   */
   readonly concurrency?: number | undefined;
   /** Called after every chunk with the counts so far; if it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
@@ -62,7 +68,7 @@ const createManyOptions = z.strictObject({
     `a whole number from 1 to ${MAX_BULK_ITEMS}`,
     (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
   ).default(MAX_BULK_ITEMS),
-  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+  concurrency: countOption(1).optional(),
   onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
   ...BULK_SHAPE,
   ...CALL_SHAPE,
@@ -76,17 +82,24 @@ interface CheckedInput {
   readonly errors: readonly ApiErrorItem[];
 }
 
+/** A chunk that was read. */
+interface Chunk {
+  readonly outcomes: Promise<readonly BulkOutcome[]>;
+  /** Resolves when the chunk was sent, or has ended without. */
+  readonly sent: Promise<void>;
+  /** The error of the source that cut this chunk off; no chunk follows. */
+  readonly sourceFailure: { readonly error: unknown } | undefined;
+}
+
 /** The stream of `trackers.createMany`: the outcome of each input, in the order of the inputs. */
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #context: CallContext;
   readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #callOptions: CallOptions;
-  /** Chunks that are being read, in flight, or done but not yielded; an empty chunk marks the end of the inputs. */
-  readonly #chunks: Promise<BulkOutcome[]>[] = [];
-  #isReading = false;
+  readonly #maxChunksAhead: number;
+  readonly #waitsUntilSent: boolean;
   #inputsRead = 0;
-  #readingFailure: { readonly error: unknown } | undefined;
   readonly #unsent = new Set<AbortController>();
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
@@ -99,6 +112,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#context = context;
     this.#inputs = inputs;
     this.#settings = settings;
+    const { limiter } = context.config;
+    // If many chunks are retried at once, a limited queue would refuse some of them.
+    const canQueue = limiter !== undefined && limiter.maxQueue === Number.POSITIVE_INFINITY;
+    this.#waitsUntilSent = settings.concurrency === undefined && canQueue;
+    this.#maxChunksAhead = settings.concurrency ?? (canQueue ? MAX_CHUNKS_AHEAD : CHUNKS_PER_SECOND);
     const { chunkSize, concurrency, onProgress, ...request } = settings;
     const retry = completeRetry(request.retry, context.config.retry, PATIENT_RETRY);
     this.#callOptions = resolveCallOptions(context.config, 'trackers.createBulk', { ...request, retry });
@@ -115,89 +133,105 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<BulkOutcome, void, undefined> {
     const source = new SourceReader(this.#inputs);
+    const chunks: Promise<Chunk | undefined>[] = [];
     try {
       for (;;) {
-        this.#startNextChunk(source, signal);
-        const outcomes = await this.#chunks[0];
-        if (outcomes === undefined || outcomes.length === 0) break;
-        yield* outcomes;
-        this.#chunks.shift();
+        while (chunks.length < this.#maxChunksAhead)
+          chunks.push(this.#startChunk(chunks.at(-1), source, signal));
+        const chunk = await chunks[0];
+        if (chunk === undefined) break;
+        yield* await chunk.outcomes;
+        if (chunk.sourceFailure !== undefined) throw chunk.sourceFailure.error;
+        chunks.shift();
       }
-      if (this.#readingFailure !== undefined) throw this.#readingFailure.error;
+      signal.throwIfAborted();
     } finally {
       source.close();
     }
   }
 
-  #startNextChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): void {
-    if (this.#isReading || this.#chunks.length >= this.#settings.concurrency) return;
-    this.#isReading = true;
-    const outcomes = this.#readChunk(source, signal).then(async (chunk) => {
-      this.#isReading = false;
-      if (chunk.length === 0) return [];
-      this.#startNextChunk(source, signal);
-      return await this.#createChunk(chunk, signal);
+  /** Reads a chunk as soon as the previous one allows it, and sends it. Resolves to undefined at the end of the inputs. */
+  async #startChunk(
+    previous: Promise<Chunk | undefined> | undefined,
+    source: SourceReader<TrackerInput>,
+    signal: AbortSignal,
+  ): Promise<Chunk | undefined> {
+    if (previous !== undefined) {
+      const chunk = await previous;
+      if (chunk === undefined || chunk.sourceFailure !== undefined) return undefined;
+      if (this.#waitsUntilSent) await chunk.sent;
+    }
+    const { inputs, sourceFailure } = await this.#readInputs(source, signal);
+    if (inputs.length === 0 && sourceFailure === undefined) return undefined;
+    let noteSent = () => {};
+    const sent = new Promise<void>((resolve) => {
+      noteSent = resolve;
     });
-    this.#chunks.push(outcomes);
+    const outcomes = this.#createChunk(inputs, signal, noteSent).finally(noteSent);
+    return { outcomes, sent, sourceFailure };
   }
 
-  /** Reads up to `chunkSize` inputs, and none at the end. If the source fails, the inputs read before form the last chunk. */
-  async #readChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): Promise<CheckedInput[]> {
-    const chunk: CheckedInput[] = [];
-    if (this.#readingFailure !== undefined) return chunk;
+  /** Reads up to `chunkSize` inputs, and none at the end. */
+  async #readInputs(source: SourceReader<TrackerInput>, signal: AbortSignal) {
+    const inputs: CheckedInput[] = [];
     try {
-      while (chunk.length < this.#settings.chunkSize) {
+      while (inputs.length < this.#settings.chunkSize) {
         const { done, value } = await source.next(signal);
         if (done) break;
-        chunk.push(checkItem(this.#inputsRead, value));
+        inputs.push(checkItem(this.#inputsRead, value));
         this.#inputsRead += 1;
       }
+      return { inputs, sourceFailure: undefined };
     } catch (error) {
-      this.#readingFailure = { error };
+      return { inputs, sourceFailure: { error } };
     }
-    return chunk;
   }
 
-  async #createChunk(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
-    const items = chunk.flatMap(({ item }) => item ?? []);
-    const results = (items.length === 0 ? [] : await this.#create(items, signal)).values();
-    const outcomes = chunk.map(({ index, input, item, errors }): BulkOutcome => {
+  /** Never rejects: a failure becomes the outcome of every input that was sent. */
+  async #createChunk(
+    inputs: readonly CheckedInput[],
+    signal: AbortSignal,
+    onSend: () => void,
+  ): Promise<readonly BulkOutcome[]> {
+    const items = inputs.flatMap(({ item }) => item ?? []);
+    const results = (items.length === 0 ? [] : await this.#create(items, signal, onSend)).values();
+    const outcomes = inputs.map(({ index, input, item, errors }): BulkOutcome => {
       const result = item === undefined ? undefined : results.next().value;
       return { index, input, ...(result ?? { status: 'invalid', errors }) };
     });
-    this.#report(outcomes);
+    if (outcomes.length > 0) this.#report(outcomes);
     return outcomes;
   }
 
-  /** Never rejects: a failure becomes the result of every input. */
   async #create(
     items: readonly NonNullable<CheckedInput['item']>[],
     signal: AbortSignal,
-  ): Promise<InputResult[]> {
+    onSend: () => void,
+  ): Promise<readonly InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
       items.map(() => ({ status, errors }));
     if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
-    const { config } = this.#context;
     const { controller, unsubscribe } = linkedController(signal);
     this.#unsent.add(controller);
+    const noteSent = () => {
+      this.#unsent.delete(controller);
+      onSend();
+    };
     try {
-      const request = prepareRequest(config, 'trackers.createBulk', {
-        json: `[${items.map(({ json }) => json).join()}]`,
-      });
+      const json = `[${items.map((item) => item.json).join()}]`;
+      const request = prepareRequest(this.#context.config, 'trackers.createBulk', { json });
       const options = { ...this.#callOptions, signal: controller.signal };
-      const outcome = await execute(this.#context, request, options, () => this.#unsent.delete(controller));
+      const outcome = await execute(this.#context, request, options, noteSent);
       const error = findRequestError(outcome);
-      if (error === undefined) {
-        return readResults(
-          items.map(({ identity }) => identity),
-          outcome.data,
-        );
-      }
-      throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
+      if (error !== undefined)
+        throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
+      return readResults(
+        items.map(({ identity }) => identity),
+        outcome.data,
+      );
     } catch (failure) {
-      if (this.#stopErrors !== undefined && this.#unsent.has(controller)) {
+      if (this.#stopErrors !== undefined && this.#unsent.has(controller))
         return all('error', this.#stopErrors);
-      }
       const isCallFailure = failure instanceof CallFailure;
       const status = isCallFailure && failure.mayHaveBeenCarriedOut ? 'unknown' : 'error';
       if (signal.aborted) return all(status, ABORTED);

@@ -58,6 +58,8 @@ export interface BucketSnapshot {
 export interface Limiter {
   /** True if processes share the limits; the account then needs a name that is the same in all processes. */
   readonly spansProcesses: boolean;
+  /** Maximum number of waiting calls of one endpoint; Infinity without a bound. */
+  readonly maxQueue: number;
   /**
    * @throws QueueFullError if the queue is full; LongPauseError if a pause lasts longer than `maxPauseMs`; the signal's reason
    * @internal

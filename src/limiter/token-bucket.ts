@@ -41,6 +41,7 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
  */
 export class TokenBucketLimiter implements Limiter {
   readonly spansProcesses = false;
+  readonly maxQueue: number;
   readonly #buckets: Buckets<Bucket>;
 
   /**
@@ -49,6 +50,7 @@ export class TokenBucketLimiter implements Limiter {
    */
   constructor(options: LimiterOptions = {}) {
     const { limits, maxQueue } = checkOptions(limiterOptions, options);
+    this.maxQueue = maxQueue;
     this.#buckets = new Buckets(limits, (id, configured) => new Bucket(id, configured, maxQueue));
   }
 

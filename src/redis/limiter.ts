@@ -104,6 +104,7 @@ const limiterOptions = z.strictObject({
  */
 export class RedisLimiter implements Limiter {
   readonly spansProcesses = true;
+  readonly maxQueue: number;
   readonly #buckets: Buckets<SharedBucket>;
 
   /**
@@ -112,6 +113,7 @@ export class RedisLimiter implements Limiter {
    */
   constructor(options: RedisLimiterOptions) {
     const shared = resolveSharedOptions(options);
+    this.maxQueue = shared.maxQueue;
     this.#buckets = new Buckets(shared.limits, (id, configured) => new SharedBucket(id, configured, shared));
   }
 

@@ -109,6 +109,19 @@ describe('a request that may have been carried out', () => {
     expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'aborted' }] });
   });
 
+  test('maxBackoffMs of 1 s → a chunk is sent again within a second each time', async () => {
+    const sentAt: number[] = [];
+    const respond = () => {
+      sentAt.push(performance.now());
+      return notSent;
+    };
+    const options = { retry: { maxBackoffMs: 1_000 } };
+    await inVirtualTime(createAll(respond, makeInputs(1), options, { retry: undefined }));
+    expect(sentAt).toHaveLength(21);
+    for (const [index, at] of sentAt.slice(1).entries())
+      expect(at - (sentAt[index] ?? 0)).toBeLessThanOrEqual(1_001);
+  });
+
   test('no `retry` option → a request is repeated 20 times', async () => {
     const { sent } = await inVirtualTime(createAll(() => notSent, makeInputs(1), {}, { retry: undefined }));
     expect(sent).toHaveLength(21);

@@ -222,7 +222,8 @@ describe('an abort', () => {
   test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
     const controller = new AbortController();
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };
-    const run = createAll(never, makeInputs(3), { chunkSize: 1, signal: controller.signal }, { rateLimit });
+    const options = { chunkSize: 1, concurrency: 3, signal: controller.signal };
+    const run = createAll(never, makeInputs(3), options, { rateLimit });
     await settled();
     controller.abort(new Error('enough'));
     const { sent, statuses, codes } = await run;

@@ -18,6 +18,7 @@ afterEach(() => {
 /** A limiter that grants every call and records how the pipeline uses the permits. */
 class Recorder implements Limiter {
   readonly spansProcesses = false;
+  readonly maxQueue = Number.POSITIVE_INFINITY;
   readonly log: string[] = [];
   readonly acquired: AcquireOptions[] = [];
   readonly reported: RateLimitFeedback[] = [];
