@@ -59,7 +59,7 @@ export type {
   TrackerRequestOptions,
   TrackingClientOptions,
 } from './options.ts';
-export type { PollManyOptions, PollOptions } from './polling/options.ts';
+export type { PollManyOptions, PollOptions, TrackerToPoll } from './polling/options.ts';
 export type { PollManyUpdate, TrackerPolls } from './polling/poll-many.ts';
 export type { PollContext, PollUpdate } from './polling/tracker.ts';
 export type { CouriersResource } from './resources/couriers.ts';

@@ -114,6 +114,7 @@ describe('null of a caller without types', () => {
     ['trackers.update', ({ trackers }) => trackers.update('id', none)],
     ['trackers.results', ({ trackers }) => trackers.results('id', none)],
     ['trackers.waitUntilStopped', ({ trackers }) => trackers.waitUntilStopped(none)],
+    ['trackers.waitUntilStopped with options', ({ trackers }) => trackers.waitUntilStopped('id', none)],
     ['tracking.search', ({ tracking }) => tracking.search(none)],
     ['request', (client) => client.request(none)],
   ];

@@ -44,10 +44,21 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
+  /**
+   * The `keys` of events that you have handled before, e.g. before a restart: they are not new. Default: none.
+   * @example knownKeys: await readKeysFromDatabase(trackerId)
+   */
+  readonly knownKeys?: Iterable<string> | undefined;
+}
+
+/** A tracker for `trackers.pollMany`, with options of its own. */
+export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialDelayMs'> {
+  /** Its `trackerId`, or your `clientTrackerId` with `searchBy`. */
+  readonly id: string;
 }
 
 /** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
-export interface PollManyOptions extends PollOptions {
+export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /** Maximum number of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
   /** Maximum number of polls in flight or not read yet, at least 1. Default 10. */
@@ -76,6 +87,20 @@ function refusePromise(returned: unknown): unknown {
   return returned;
 }
 
+const isIterable = (value: unknown): value is Iterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.iterator in value;
+
+/** Copies the keys, because a tracker drops each key once it has seen its event. */
+const knownKeysOption = z
+  .preprocess(
+    (value) => (isIterable(value) ? new Set(value) : value),
+    option<Set<string>>(
+      'an iterable of strings',
+      (keys) => keys instanceof Set && [...keys].every((key) => typeof key === 'string'),
+    ).optional(),
+  )
+  .optional();
+
 const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
 
 const POLL_SHAPE = {
@@ -92,9 +117,18 @@ const POLL_SHAPE = {
   until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
   searchBy: choiceOption(searchBySchema.options).optional(),
   ...REQUEST_SHAPE,
-} satisfies OptionShape<PollOptions>;
+} satisfies OptionShape<Omit<PollOptions, 'knownKeys'>>;
 
-export const pollOptions = z.strictObject(POLL_SHAPE);
+export const pollOptions = z.strictObject({
+  ...POLL_SHAPE,
+  knownKeys: knownKeysOption,
+} satisfies OptionShape<PollOptions>);
+
+export const trackerToPoll = z.strictObject({
+  id: z.unknown(), // Checked with the rules of every id.
+  knownKeys: knownKeysOption,
+  initialDelayMs: delayOption.optional(),
+} satisfies OptionShape<TrackerToPoll>);
 
 export const pollManyOptions = z.strictObject({
   ...POLL_SHAPE,

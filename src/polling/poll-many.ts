@@ -7,7 +7,7 @@ import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } fr
 import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { MinHeap } from './min-heap.ts';
+import { DueList } from './due-list.ts';
 import {
   askInterval,
   askUntil,
@@ -16,8 +16,16 @@ import {
   type PollSettings,
   pollManyOptions,
   pollOptions,
+  type TrackerToPoll,
+  trackerToPoll,
 } from './options.ts';
-import { checkTrackerId, PolledTracker, type PollRequests, type PollUpdate } from './tracker.ts';
+import {
+  checkTrackerId,
+  PolledTracker,
+  type PollRequests,
+  type PollResult,
+  type PollUpdate,
+} from './tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
@@ -28,44 +36,49 @@ export type PollManyUpdate = { readonly id: string } & (
   | (NoUpdate & { readonly error: TrackingError })
 );
 
-/** The ids, from a list or an asynchronous source. */
-export type TrackerIds = Iterable<string> | AsyncIterable<string>;
+/** Ids, or trackers with options of their own, from a list or an asynchronous source. */
+export type TrackersToPoll = Iterable<string | TrackerToPoll> | AsyncIterable<string | TrackerToPoll>;
 
-/** What a poll came to, for the reader of the stream. */
-interface PollOutcome {
+/** What a poll has brought for the reader of the stream: an update, or the error that ends the polling of the tracker. */
+interface PollOutcome extends Partial<PollResult> {
   readonly id: string;
-  readonly update?: PollUpdate;
-  readonly notReady?: ResultsNotReadyError | undefined;
   readonly error?: unknown;
   readonly isLast: boolean;
 }
 
-/** Ids are read in batches, because reading a long list at once would block the event loop. */
-const ID_BATCH_SIZE = 500;
+/** Trackers are read in batches, because reading a long list at once would block the event loop. */
+const BATCH_SIZE = 500;
 
 /**
  * The stream of `trackers.pollMany`, and of `trackers.poll` for one tracker. A poll starts only while somebody reads, and at most
  * `concurrency` polls are in flight or unread, so a slow reader holds the polls back.
  *
- * A tracker is due at a time (in `#waiting`), then starting (one at a time waits for its turn of `maxPerSecond`), then in flight
- * (counted in `#underWay`). With the response, its outcome becomes unread (in `#unread`), and the tracker is due again, or gone
- * if the outcome is its last. `delete` and the end of the stream remove a tracker from every state.
+ * The states of a tracker, in this order:
+ * - due at a time: it is in `#waiting`
+ * - starting: it is the first in `#waiting`, its time has come, and it waits for a turn of `maxPerSecond` (`#isStarting`);
+ *   if it is deleted meanwhile, the next due tracker gets the turn
+ * - in flight: its requests run, counted by `#inFlight`
+ * - unread: its outcome is in `#unread`, and the tracker is due again; or it is gone, if the outcome is its last
+ *
+ * A failed poll that may be repeated brings no outcome: the tracker is due again at once. `delete` and the end of the stream
+ * remove a tracker from every state.
  */
 export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #context: CallContext;
-  readonly #ids: TrackerIds;
+  readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
-  readonly #trackers = new Map<string, PolledTracker>();
-  readonly #waiting = new MinHeap<PolledTracker>();
-  readonly #timer = new ReschedulableTimer(() => this.#changes.wake());
   readonly #callSite: CallSite;
   readonly #toItem: (outcome: PollOutcome) => Item;
+  readonly #trackers = new Map<string, PolledTracker>();
+  readonly #waiting = new DueList<PolledTracker>();
+  readonly #timer = new ReschedulableTimer(() => this.#changes.wake());
   readonly #changes = new Wakeup();
   #unread: PollOutcome[] = [];
-  #underWay = 0;
-  #unpolled = 0;
+  #inFlight = 0;
+  #neverPolled = 0;
   #isStarting = false;
-  #idSource: 'ready' | 'reading' | 'ended' = 'ready';
+  #isLatenessReported = false;
+  #sourceState: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
 
   /**
@@ -74,15 +87,15 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    */
   constructor(
     context: CallContext,
-    ids: TrackerIds,
+    source: TrackersToPoll,
     settings: PollSettings,
     callSite: CallSite,
     toItem: (outcome: PollOutcome) => Item,
   ) {
-    checkIterable('ids', ids);
+    checkIterable('ids', source);
     super(settings.signal);
     this.#context = context;
-    this.#ids = ids;
+    this.#source = source;
     this.#settings = settings;
     this.#callSite = callSite;
     this.#toItem = toItem;
@@ -96,20 +109,25 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /**
    * Polls one more tracker; its first poll comes after `initialDelayMs`.
    *
-   * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
+   * @param tracker - its `trackerId`, or your `clientTrackerId` with `searchBy`; or an object of this `id`, `knownKeys` and
+   * `initialDelayMs`
    * @returns false if the tracker is polled already
-   * @throws RequestValidationError for an impossible id; TrackingError if the stream has ended
+   * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
-  add(id: string): boolean {
-    if (this.hasEnded) {
-      throw new TrackingError('Expected an open stream for a new id, got one that has ended');
-    }
+  add(tracker: string | TrackerToPoll): boolean {
+    if (this.hasEnded) throw new TrackingError('The stream has ended, so it polls no further tracker');
+    const {
+      id,
+      knownKeys,
+      initialDelayMs = this.#settings.initialDelayMs,
+    } = typeof tracker === 'string' ? { id: tracker } : checkOptions(trackerToPoll, tracker, 'tracker');
+    checkTrackerId(id);
     if (this.#trackers.has(id)) return false;
-    const tracker = new PolledTracker(id);
-    const delayMs = this.#settings.initialDelayMs ?? this.#askInterval(tracker);
-    this.#trackers.set(id, tracker);
-    this.#unpolled += 1;
-    this.#waiting.push(tracker, systemClock.now() + delayMs);
+    const polled = new PolledTracker(id, knownKeys);
+    polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
+    this.#trackers.set(id, polled);
+    this.#waiting.add(polled);
+    this.#neverPolled += 1;
     this.#changes.wake();
     return true;
   }
@@ -124,7 +142,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const tracker = this.#trackers.get(id);
     if (tracker === undefined) return false;
     this.#remove(tracker);
-    this.#unread = this.#unread.filter((result) => result.id !== id);
+    this.#unread = this.#unread.filter((outcome) => outcome.id !== id);
     this.#changes.wake();
     return true;
   }
@@ -132,7 +150,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   protected override async *produce(signal: AbortSignal): AsyncGenerator<Item, void, undefined> {
     const requests = this.#buildRequests(signal);
     const endsAt = systemClock.now() + this.#settings.maxDurationMs;
-    const source = new SourceReader(this.#ids);
+    const source = new SourceReader(this.#source);
     const unsubscribe = onAbort(signal, () => {
       this.#timer.clear();
       this.#changes.wake();
@@ -140,15 +158,15 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       for (;;) {
         signal.throwIfAborted();
-        void this.#readIds(source, signal);
+        void this.#readBatch(source, signal);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll(requests, signal);
-        const result = this.#unread.shift();
-        if (result !== undefined) {
-          pointToCallSite(result.error, this.#callSite);
-          yield this.#toItem(result);
+        const outcome = this.#unread.shift();
+        if (outcome !== undefined) {
+          pointToCallSite(outcome.error, this.#callSite);
+          yield this.#toItem(outcome);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
-        else if (isOver || (this.#trackers.size === 0 && this.#idSource === 'ended')) return;
+        else if (isOver || (this.#trackers.size === 0 && this.#sourceState === 'ended')) return;
         else await this.#waitForChange(endsAt);
       }
     } finally {
@@ -171,22 +189,23 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     };
   }
 
-  async #readIds(source: SourceReader<string>, signal: AbortSignal): Promise<void> {
-    const arePollsLate = this.#unpolled >= ID_BATCH_SIZE && this.#isPollDue();
-    if (this.#idSource !== 'ready' || arePollsLate || !this.#hasRoom()) return;
-    this.#idSource = 'reading';
+  /** Reads no further than the polls can follow: not while a whole batch of trackers was never polled although it is due. */
+  async #readBatch(source: SourceReader<string | TrackerToPoll>, signal: AbortSignal): Promise<void> {
+    const arePollsBehind = this.#neverPolled >= BATCH_SIZE && this.#isPollDue();
+    if (this.#sourceState !== 'ready' || arePollsBehind || !this.#hasRoom()) return;
+    this.#sourceState = 'reading';
     try {
-      for (let count = 0; count < ID_BATCH_SIZE; count += 1) {
+      for (let count = 0; count < BATCH_SIZE; count += 1) {
         const { done, value } = await source.next(signal);
         if (done) {
-          this.#idSource = 'ended';
+          this.#sourceState = 'ended';
           return;
         }
         this.#addFromSource(value);
       }
       // Let timers and sockets run before the next batch.
       await sleep(0, signal);
-      this.#idSource = 'ready';
+      this.#sourceState = 'ready';
     } catch (error) {
       this.#sourceFailure = { error };
     } finally {
@@ -194,18 +213,19 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     }
   }
 
-  /** A wrong id, or an interval function that throws for it, fails this tracker only. */
-  #addFromSource(id: string): void {
+  /** A wrong id or option, or an interval function that throws, fails this tracker only. */
+  #addFromSource(tracker: string | TrackerToPoll): void {
     try {
-      this.add(id);
+      this.add(tracker);
     } catch (error) {
+      const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
       this.#unread.push({ id, error, isLast: true });
       this.#changes.wake();
     }
   }
 
   #hasRoom(): boolean {
-    return this.#underWay + this.#unread.length < this.#settings.concurrency;
+    return this.#inFlight + this.#unread.length < this.#settings.concurrency;
   }
 
   #isPollDue(): boolean {
@@ -213,7 +233,6 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     return first !== undefined && first.dueAt <= systemClock.now();
   }
 
-  /** Only one poll at a time waits for the throttle, so that a tracker deleted meanwhile does not use up `maxPerSecond`. */
   async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
@@ -222,10 +241,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       const { first } = this.#waiting;
       if (first === undefined || !this.#isPollDue()) return;
       this.#unschedule(first);
-      this.#underWay += 1;
+      this.#inFlight += 1;
       void this.#poll(first, requests, signal);
     } catch {
-      // The throttle rejects when the stream ends.
+      // The turn rejects when the stream ends.
     } finally {
       this.#isStarting = false;
       this.#changes.wake();
@@ -235,31 +254,34 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   async #poll(tracker: PolledTracker, requests: PollRequests, signal: AbortSignal): Promise<void> {
     const { id } = tracker;
     const startedAt = systemClock.now();
+    const lagMs = startedAt - tracker.dueAt;
     try {
-      this.#context.config.hooks.onPoll?.({ id, lagMs: startedAt - tracker.dueAt });
-      const outcome = await tracker.poll(requests, signal);
-      const update = outcome?.update;
-      const isLast =
-        update !== undefined &&
-        (update.stopped ||
-          (update.tracking !== undefined && askUntil(this.#settings.until, update.tracking)));
-      const intervalMs = isLast ? 0 : this.#askInterval(tracker, update);
+      this.#context.config.hooks.onPoll?.({ id, lagMs });
+      const result = await tracker.poll(requests, signal);
+      const isLast = result !== undefined && this.#isLast(result.update);
+      const intervalMs = isLast ? 0 : this.#askInterval(tracker, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
-      if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
+      if (result !== undefined) this.#unread.push({ id, isLast, ...result });
       if (isLast) this.#remove(tracker);
       else {
+        if (lagMs > intervalMs) this.#warnOfLateness(id, lagMs, intervalMs);
         const intervalsPassed = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
-        this.#waiting.push(tracker, startedAt + intervalsPassed * intervalMs);
+        tracker.dueAt = startedAt + intervalsPassed * intervalMs;
+        this.#waiting.add(tracker);
       }
     } catch (error) {
       if (!this.#isPolled(tracker)) return;
       this.#remove(tracker);
       this.#unread.push({ id, error, isLast: true });
     } finally {
-      this.#underWay -= 1;
+      this.#inFlight -= 1;
       this.#changes.wake();
     }
+  }
+
+  #isLast({ stopped, tracking }: PollUpdate): boolean {
+    return stopped || (tracking !== undefined && askUntil(this.#settings.until, tracking));
   }
 
   /** False for a deleted tracker, even if its id was added again. */
@@ -273,8 +295,29 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     return askInterval(intervalMs, tracker.buildContext(update));
   }
 
+  #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
+    if (this.#isLatenessReported) return;
+    this.#isLatenessReported = true;
+    const { maxPerSecond, concurrency } = this.#settings;
+    const raise = [
+      '`intervalMs`',
+      ...(maxPerSecond === undefined ? [] : ['`maxPerSecond`']),
+      '`concurrency`',
+    ];
+    const message = `Polls start more than one interval late; raise ${raise.join(' or ')}, or read the updates faster`;
+    const fields = {
+      id,
+      lagMs: Math.round(lagMs),
+      intervalMs,
+      trackers: this.size,
+      maxPerSecond,
+      concurrency,
+    };
+    this.#context.config.logger.warn(message, fields);
+  }
+
   #unschedule(tracker: PolledTracker): void {
-    if (this.#waiting.remove(tracker) && tracker.polls === 0) this.#unpolled -= 1;
+    if (this.#waiting.remove(tracker) && tracker.polls === 0) this.#neverPolled -= 1;
   }
 
   #remove(tracker: PolledTracker): void {
@@ -293,27 +336,27 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
 
 /** Ends the wait of the one reader. */
 class Wakeup {
-  #resolve = () => {};
+  #endWait: (() => void) | undefined;
 
   wait(): Promise<void> {
     return new Promise((resolve) => {
-      this.#resolve = resolve;
+      this.#endWait = resolve;
     });
   }
 
   wake(): void {
-    this.#resolve();
+    this.#endWait?.();
   }
 }
 
 export function pollMany(
   context: CallContext,
-  ids: TrackerIds,
+  trackers: TrackersToPoll,
   options: PollManyOptions,
   callSite: CallSite,
 ): TrackerPolls {
   const settings = checkOptions(pollManyOptions, options);
-  return new TrackerPolls(context, ids, settings, callSite, ({ id, update, error }) => {
+  return new TrackerPolls(context, trackers, settings, callSite, ({ id, update, error }) => {
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(`Polling \`${id}\` failed`, { cause: error });
@@ -332,7 +375,8 @@ export function pollOne<Item = PollUpdate>(
 ): TrackerPolls<Item> {
   checkTrackerId(id);
   const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
-  return new TrackerPolls(context, [id], settings, callSite, ({ update, ...outcome }) => {
+  const tracker = { id, knownKeys: settings.knownKeys };
+  return new TrackerPolls(context, [tracker], settings, callSite, ({ update, ...outcome }) => {
     if (update === undefined) throw outcome.error;
     return toItem({ ...outcome, update });
   });
@@ -352,12 +396,12 @@ export async function waitUntilStopped(
   if (update?.tracking !== undefined) return update.tracking;
   const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let error: TrackingError = new TimeoutError(
-    `Ran out of \`maxDurationMs\` (${maxDurationMs} ms) while the service was still tracking`,
+    `\`maxDurationMs\` (${maxDurationMs} ms) ran out while the service was still tracking \`${id}\``,
     { phase: 'backoff', timeoutMs: maxDurationMs },
   );
   if (update?.tracker !== undefined && notReady !== undefined) {
     const { headers, body } = notReady;
-    const message = `The service has stopped tracking \`${id}\`, and has no results for it`;
+    const message = `The service has stopped tracking \`${id}\` and has no results for it`;
     const details = { ...notReady, headers, body, tracker: update.tracker };
     error = new ResultsNotReadyError(message, details, { cause: notReady });
   }

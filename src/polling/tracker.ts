@@ -9,16 +9,15 @@ import {
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
-import { canonicalJson } from '../events/keys.ts';
+import { buildEventKey, canonicalJson } from '../events/keys.ts';
 import type { CallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
-import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
+import { type SearchBy, type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import type { HeapItem } from './min-heap.ts';
 
 /** The argument of an interval function. */
 export interface PollContext {
@@ -38,8 +37,13 @@ export interface PollContext {
 export interface PollUpdate {
   /** The results; undefined while there are none. */
   readonly tracking: Tracking | undefined;
-  /** The events that no earlier update had, in the service's order. */
+  /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
   readonly newEvents: TrackingEvent[];
+  /**
+   * The key of each new event, as webhooks give it. Store it when you have handled the event, and pass it as one of the
+   * `knownKeys` after a restart.
+   */
+  readonly keys: string[];
   /** Number of the poll, from 1; failed ones count. */
   readonly poll: number;
   /** True when the service has stopped tracking (`isTracked: false`; docs/service.md 5.1): this update is the last. */
@@ -49,6 +53,13 @@ export interface PollUpdate {
    * Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
+}
+
+/** What a poll came to. */
+export interface PollResult {
+  readonly update: PollUpdate;
+  /** The reason why there are no results, if the service gave one. */
+  readonly notReady: ResultsNotReadyError | undefined;
 }
 
 type PollEndpoint = 'trackers.results' | 'trackers.get';
@@ -65,27 +76,27 @@ export interface PollRequests {
 const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
 /** Refuses an impossible id, because the first poll would report it only after the interval. */
-export function checkTrackerId(id: string): void {
+export function checkTrackerId(id: unknown): asserts id is string {
   // The schema that names the field is built for wrong ids only, because building it costs more than the check.
   if (!trackerIdentifier.safeParse(id).success) checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
 }
 
-/** A tracker and the state of its polling. Between two polls it holds no promise, timer or listener. */
-export class PolledTracker implements HeapItem {
+/** A tracker and the state of its polling. Between two polls it has no promise, timer or listener. */
+export class PolledTracker {
   readonly id: string;
   dueAt = 0;
-  heapIndex = 0;
-  sequence = 0;
   polls = 0;
   #errorsInARow = 0;
   #pollsWithoutIsTracked = 0;
-  /** Created with the first results, because most trackers of a long list have no results. */
+  /** Ids, which take less memory than keys. Created with the first results, because most trackers of a long list have none. */
   #seenEvents: Set<string> | undefined;
+  /** The keys of events that the caller knows and that no results had yet. */
+  #knownKeys: Set<string> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(id: string) {
-    checkTrackerId(id);
+  constructor(id: string, knownKeys: Set<string> | undefined) {
     this.id = id;
+    this.#knownKeys = knownKeys;
   }
 
   cancel(): void {
@@ -103,30 +114,17 @@ export class PolledTracker implements HeapItem {
   }
 
   /** Returns undefined if the poll failed and another poll may follow; throws the failure that ends the polling. */
-  async poll(requests: PollRequests, signal: AbortSignal) {
+  async poll(requests: PollRequests, signal: AbortSignal): Promise<PollResult | undefined> {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.polls += 1;
     try {
-      let notReady: ResultsNotReadyError | undefined;
-      const results = this.#call('trackers.results', requests, controller.signal);
-      const tracking = await results.catch((error: unknown) => {
-        if (!(error instanceof ResultsNotReadyError)) throw error;
-        notReady = error;
-        return undefined;
-      });
-      let tracker = tracking?.tracker ?? undefined;
-      this.#pollsWithoutIsTracked =
-        typeof tracker?.isTracked === 'boolean' ? 0 : this.#pollsWithoutIsTracked + 1;
-      if (this.#pollsWithoutIsTracked === MAX_POLLS_WITHOUT_IS_TRACKED) {
-        this.#pollsWithoutIsTracked = 0;
-        tracker = (await this.#readRecord(requests, controller.signal)) ?? tracker;
-      }
+      const { tracking, notReady } = await this.#readResults(requests, controller.signal);
+      const tracker = await this.#readTracker(tracking?.tracker ?? undefined, requests, controller.signal);
       this.#errorsInARow = 0;
-      const newEvents = this.#takeNewEvents(tracking?.events);
+      const { newEvents, keys } = this.#takeNewEvents(tracking, requests.options.searchBy);
       const stopped = tracker?.isTracked === false;
-      const update: PollUpdate = { tracking, newEvents, poll: this.polls, stopped, tracker };
-      return { update, notReady };
+      return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
     } catch (error) {
       controller.signal.throwIfAborted();
       this.#countFailure(error, requests);
@@ -143,7 +141,25 @@ export class PolledTracker implements HeapItem {
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  async #readRecord(requests: PollRequests, signal: AbortSignal): Promise<Tracker | undefined> {
+  async #readResults(requests: PollRequests, signal: AbortSignal) {
+    try {
+      return { tracking: await this.#call('trackers.results', requests, signal), notReady: undefined };
+    } catch (error) {
+      if (error instanceof ResultsNotReadyError) return { tracking: undefined, notReady: error };
+      throw error;
+    }
+  }
+
+  /** Returns the record in the results, or every second time that they do not tell `isTracked` the record itself. */
+  async #readTracker(
+    tracker: Tracker | undefined,
+    requests: PollRequests,
+    signal: AbortSignal,
+  ): Promise<Tracker | undefined> {
+    const tellsIsTracked = typeof tracker?.isTracked === 'boolean';
+    this.#pollsWithoutIsTracked = tellsIsTracked ? 0 : this.#pollsWithoutIsTracked + 1;
+    if (this.#pollsWithoutIsTracked < MAX_POLLS_WITHOUT_IS_TRACKED) return tracker;
+    this.#pollsWithoutIsTracked = 0;
     try {
       await requests.takeTurn();
       return await this.#call('trackers.get', requests, signal);
@@ -151,22 +167,28 @@ export class PolledTracker implements HeapItem {
       if (signal.aborted || isPermanent(error)) throw error;
       const message = 'The record of a tracker without results could not be read';
       this.#warn('trackers.get', message, requests, { reason: formatError(error) });
-      return undefined;
+      return tracker;
     }
   }
 
-  #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
-    // With `invalidResponse: 'keep'` the field may hold anything.
-    if (!Array.isArray(events)) return [];
-    this.#seenEvents ??= new Set();
-    const seen = this.#seenEvents;
-    return events.filter((event) => {
-      const id: unknown = event?.eventId;
-      const identity = typeof id === 'string' ? id : canonicalJson(event);
-      const isNew = !seen.has(identity);
-      seen.add(identity);
-      return isNew;
-    });
+  #takeNewEvents(tracking: Tracking | undefined, searchBy: SearchBy | undefined) {
+    const newEvents: TrackingEvent[] = [];
+    const keys: string[] = [];
+    // With `invalidResponse: 'keep'` any field may have another type.
+    for (const event of Array.isArray(tracking?.events) ? tracking.events : []) {
+      this.#seenEvents ??= new Set();
+      const identity = typeof event?.eventId === 'string' ? event.eventId : canonicalJson(event);
+      if (this.#seenEvents.has(identity)) continue;
+      this.#seenEvents.add(identity);
+      const polledIds =
+        searchBy === 'clientTrackerId' ? { clientTrackerId: this.id } : { trackerId: this.id };
+      const record = tracking?.tracker;
+      const key = buildEventKey(typeof record?.trackerId === 'string' ? record : polledIds, event);
+      if (this.#knownKeys?.delete(key)) continue;
+      newEvents.push(event);
+      keys.push(key);
+    }
+    return { newEvents, keys };
   }
 
   #countFailure(error: unknown, requests: PollRequests): void {

@@ -8,8 +8,8 @@ import type { PollManyOptions, PollOptions } from '../polling/options.ts';
 import {
   pollMany,
   pollOne,
-  type TrackerIds,
   type TrackerPolls,
+  type TrackersToPoll,
   waitUntilStopped,
 } from '../polling/poll-many.ts';
 import type { PollUpdate } from '../polling/tracker.ts';
@@ -220,7 +220,7 @@ export class TrackersResource {
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError, and TrackingError
    * after `maxConsecutiveErrors` failed polls
    * @example
-   * for await (const { newEvents } of client.trackers.poll(trackerId)) console.log(newEvents);
+   * for await (const { newEvents, keys } of client.trackers.poll(trackerId)) await save(newEvents, keys);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
     return pollOne(this.#context, id, options, captureCallSite(this.poll), ({ update }) => update);
@@ -229,7 +229,8 @@ export class TrackersResource {
   /**
    * Polls any number of trackers as one stream; `add` and `delete` change the set. A tracker that fails yields `{ id, error }`.
    *
-   * @param ids - an iterable or async iterable of ids, read only as fast as they can be polled
+   * @param ids - an iterable or async iterable of ids, or of `{ id, knownKeys, initialDelayMs }`; read only as fast as they
+   * can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
    * @returns the updates of all trackers as they come, until no tracker is left
    * @throws ConfigurationError at once; while you read, the error of `ids`, and the signal's reason on abort
@@ -237,7 +238,7 @@ export class TrackersResource {
    * const polls = client.trackers.pollMany(trackerIds, { intervalMs: 1_200_000 });
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
-  pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
+  pollMany(ids: TrackersToPoll, options: PollManyOptions = {}): TrackerPolls {
     return pollMany(this.#context, ids, options, captureCallSite(this.pollMany));
   }
 

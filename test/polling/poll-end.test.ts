@@ -154,7 +154,7 @@ describe('waitUntilStopped', () => {
     const outcome = expect(client.trackers.waitUntilStopped('tracker-1', options)).rejects.toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 2500,
-      message: 'Ran out of `maxDurationMs` (2500 ms) while the service was still tracking',
+      message: '`maxDurationMs` (2500 ms) ran out while the service was still tracking `tracker-1`',
     });
     await pass(2500);
     await outcome;

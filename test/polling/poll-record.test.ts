@@ -29,8 +29,8 @@ describe('a tracker without results', () => {
     await pass(5000);
     expect(reading.end).toEqual({});
     expect(reading.items).toEqual([
-      { tracking: undefined, newEvents: [], poll: 1, stopped: false, tracker: undefined },
-      { tracking: undefined, newEvents: [], poll: 2, stopped: true, tracker: STOPPED },
+      { tracking: undefined, newEvents: [], keys: [], poll: 1, stopped: false, tracker: undefined },
+      { tracking: undefined, newEvents: [], keys: [], poll: 2, stopped: true, tracker: STOPPED },
     ]);
     expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
   });
@@ -104,7 +104,7 @@ describe('a tracker without results', () => {
     const { client } = polledService(() => NOT_READY, isStopped);
     const outcome = expect(client.trackers.waitUntilStopped('t-1', POLL)).rejects.toMatchObject({
       name: 'ResultsNotReadyError',
-      message: 'The service has stopped tracking `t-1`, and has no results for it',
+      message: 'The service has stopped tracking `t-1` and has no results for it',
       code: 'parcel_not_found',
       status: 404,
       tracker: STOPPED,

@@ -93,6 +93,7 @@ describe('requests of a poll', () => {
     const priorities: unknown[] = [];
     const limiter = {
       spansProcesses: false,
+      maxQueue: Number.POSITIVE_INFINITY,
       acquire: async ({ priority }: { priority: unknown }) => {
         priorities.push(priority);
         return { tokensLeft: 1, send() {}, report() {}, cancel() {} };

@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import type { PollManyOptions, PollManyUpdate, PollOptions } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import type { TrackerIds } from '../../src/polling/poll-many.ts';
+import type { TrackersToPoll } from '../../src/polling/poll-many.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
 import { TRACKER } from '../support/calls.ts';
 import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
@@ -111,7 +111,7 @@ export function startPoll(
 /** Reads a poll of some trackers every second in the background. */
 export function startPollMany(
   respondTo: RespondTo,
-  ids: TrackerIds,
+  ids: TrackersToPoll,
   options: PollManyOptions = {},
   serviceOptions: ServiceOptions = {},
 ) {
