@@ -57,8 +57,8 @@ export interface TrackingClientOptions {
   readonly logger?: Logger | undefined;
   /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG`, else `warn`. */
   readonly logLevel?: LogLevel | undefined;
-  /** Callbacks around every call and attempt; a callback that throws never breaks a call. Default: none. */
-  readonly hooks?: Hooks | undefined;
+  /** Callbacks around every call and attempt, or a list of such objects; a callback that throws never breaks a call. Default: none. */
+  readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
    * The handling of a success that breaks its schema. `keep` returns the data as it came; `withResponse().mismatched`, the hook
    * `onMismatch` and one `warn` line for each endpoint and field report the mismatch. `throw` rejects with

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, type Mock, test, vi } from 'vitest';
+import { ConfigurationError } from '../src/errors.ts';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
+import { telemetryHooks } from '../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../src/options.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, catchRejection, makeClient, networkFailure, type Step } from './support/make-client.ts';
@@ -32,7 +34,7 @@ type HookName = (typeof HOOKS)[number];
 
 const spies = () => Object.fromEntries(HOOKS.map((name) => [name, vi.fn()])) as Record<HookName, Mock>;
 
-async function get(script: Step | Step[], hooks: Hooks, options = {}) {
+async function get(script: Step | Step[], hooks: Hooks | readonly Hooks[], options = {}) {
   const { client } = makeClient(script, { hooks, ...options });
   return await settleInVirtualTime(() => client.trackers.get('secret-id').catch((error: unknown) => error));
 }
@@ -295,6 +297,51 @@ describe('hooks that fail', () => {
     expect(onResponse).toHaveBeenCalledWith(
       expect.objectContaining({ attempt: 1, endpoint: 'trackers.get' }),
     );
+  });
+});
+
+describe('a list of hooks', () => {
+  test('two objects → each is called, in order, also after a hook that throws', async () => {
+    const told: string[] = [];
+    const first = {
+      onRequest: () => {
+        told.push('first');
+        throw new Error('boom');
+      },
+    };
+    const second = { onRequest: () => told.push('second'), onDone: () => told.push('done') };
+    const hooks = [first, telemetryHooks(), second];
+    expect(await get(GOT, hooks, { logLevel: 'silent' })).toEqual(TRACKER);
+    expect(told).toEqual(['first', 'second', 'done']);
+  });
+
+  test('an empty list → the call succeeds', async () => {
+    expect(await get(GOT, [])).toEqual(TRACKER);
+  });
+});
+
+describe('hooks that are refused', () => {
+  class Misspelt {
+    onRespons() {}
+  }
+
+  test.each([
+    [
+      'an unknown hook',
+      { onRespons: () => {} },
+      '`hooks` has the unknown hook `onRespons`; known hooks: onStart',
+    ],
+    ['a misspelt method of a class', new Misspelt(), '`hooks` has the unknown hook `onRespons`'],
+    ['another field of a plain object', { request: () => {} }, '`hooks` has the unknown hook `request`'],
+    ['an unknown hook in a list', [{}, { onEnd: () => {} }], '`hooks[1]` has the unknown hook `onEnd`'],
+    ['a hook that is no function', { onDone: 5 }, 'Expected `hooks.onDone` to be a function'],
+    ['a list with null', [null], 'Expected `hooks[0]` to be an object'],
+    ['text', 'all', 'Expected `hooks` to be an object'],
+  ])('%s → ConfigurationError that names it', (_what, hooks, message) => {
+    // Sound for a test of what callers without types pass.
+    const options = { hooks: hooks as Hooks };
+    expect(() => makeClient(GOT, options)).toThrow(ConfigurationError);
+    expect(() => makeClient(GOT, options)).toThrow(message);
   });
 });
 

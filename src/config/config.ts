@@ -72,7 +72,7 @@ const clientOptions = z.strictObject({
   headers: headersOption.optional(),
   logger: z.custom<Logger>().optional(),
   logLevel: choiceOption(LOG_LEVELS).optional(),
-  hooks: z.custom<Hooks>().optional(),
+  hooks: z.custom<Hooks | readonly Hooks[]>().optional(),
   invalidResponse: choiceOption(['keep', 'throw']).default('keep'),
   maxResponseBytes: countOption(1, true).default(DEFAULT_MAX_RESPONSE_BYTES),
   allowInsecureHttp: switchOption.default(false),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { callGuarded, checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import type { ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
-import type { TrackingError } from '../errors.ts';
+import { ConfigurationError, type TrackingError } from '../errors.ts';
 import type { LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
@@ -88,7 +88,8 @@ export interface PollInfo {
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
  * A call runs its hooks in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
- * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook.
+ * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. In a list of such objects,
+ * each object's hook is called in order.
  */
 export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */
@@ -113,8 +114,7 @@ export interface Hooks {
 
 const hook = functionOption<(info: object) => unknown>().optional();
 
-// Other fields are allowed, because hooks may be an instance of a class.
-const hooksObject = z.object({
+const HOOKS = {
   onStart: hook,
   onRequest: hook,
   onResponse: hook,
@@ -124,16 +124,53 @@ const hooksObject = z.object({
   onMismatch: hook,
   onDone: hook,
   onPoll: hook,
-} satisfies OptionShape<Hooks>);
+} satisfies OptionShape<Hooks>;
+const HOOK_NAMES = Object.keys(HOOKS);
+const hooksObject = z.object(HOOKS);
 
-/** Checks and guards hooks: a hook that fails causes a warning, but never fails the call. */
-export function resolveHooks(hooks: Hooks | undefined, logger: LogAdapter): Hooks {
-  if (hooks === undefined) return {};
-  const guarded = Object.entries(checkOptions(hooksObject, hooks, 'hooks')).map(([name, callback]) => {
+/**
+ * Checks hooks, and makes one object of a list of them. Each hook is called in the order of the list; one that fails causes a
+ * warning, but stops neither the next one nor the call.
+ */
+export function resolveHooks(hooks: Hooks | readonly Hooks[] = [], logger: LogAdapter): Hooks {
+  const list = isList(hooks)
+    ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`))
+    : [checkHooks(hooks, 'hooks')];
+  const resolved = new Map<string, (info: object) => void>();
+  for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
+    if (callback === undefined) continue;
     const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
-    // Each hook gets a copy, so that a hook which changes its copy does not mislead the next hook.
-    const call = (info: object) => callGuarded(() => callback?.call(hooks, { ...info }), onFailure);
-    return [name, callback && call];
-  });
-  return Object.fromEntries(guarded);
+    const callPrevious = resolved.get(name);
+    resolved.set(name, (info) => {
+      callPrevious?.(info);
+      // Each hook gets a copy, so that a hook which changes its copy does not mislead the next hook.
+      callGuarded(() => callback({ ...info }), onFailure);
+    });
+  }
+  return Object.fromEntries(resolved);
+}
+
+function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
+  return Array.isArray(hooks);
+}
+
+function checkHooks(hooks: Hooks, name: string) {
+  const checked = checkOptions(hooksObject, hooks, name);
+  const unknown = listOwnNames(hooks).find((field) => !HOOK_NAMES.includes(field));
+  if (unknown !== undefined) {
+    const known = HOOK_NAMES.join(', ');
+    throw new ConfigurationError(`\`${name}\` has the unknown hook \`${unknown}\`; known hooks: ${known}`);
+  }
+  // The object is `this`, because it may be an instance of a class.
+  return Object.fromEntries(
+    Object.entries(checked).map(([hookName, callback]) => [hookName, callback?.bind(hooks)]),
+  );
+}
+
+/** Lists the fields of a plain object. An instance of a class has fields of its own, so only names such as `onResponse` count. */
+function listOwnNames(hooks: object): string[] {
+  const prototype: unknown = Object.getPrototypeOf(hooks);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  if (isPlain) return Object.keys(hooks);
+  return [hooks, prototype].flatMap(Object.getOwnPropertyNames).filter((name) => /^on[A-Z]/.test(name));
 }

@@ -13,8 +13,8 @@ import {
 } from '@opentelemetry/api';
 import * as z from 'zod';
 import { checkOptions, hasMethods, type OptionShape, option, switchOption } from '../common/option-checks.ts';
-import { isTrackingError } from '../errors.ts';
-import type { ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
+import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
+import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
 import type { WebhookReport } from '../webhooks/report.ts';
@@ -173,7 +173,9 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       });
     },
     onError: (info) =>
-      endAttempt(info, { 'error.type': getErrorType(info.error) }, (span) => fail(span, info.error)),
+      endAttempt(info, { 'error.type': getErrorType(info.error) }, (span) =>
+        fail(span, info.error, info.endpoint),
+      ),
     onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
       const attributes = { 'error.type': error.name };
       const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
@@ -189,18 +191,19 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
     onDone: ({ callId, endpoint, error, attempts, queuedMs, durationMs }) => {
       const { callDuration, queueDuration } = getMetrics();
       const attributes: Attributes = { 'tracking_client.endpoint': endpoint };
+      // No results yet is what a poll often finds, and no failure.
+      const isNotReady = error instanceof ResultsNotReadyError;
+      const errorType = error === undefined || isNotReady ? {} : { 'error.type': getErrorType(error) };
       queueDuration.record(queuedMs / 1000, attributes);
-      callDuration.record(durationMs / 1000, {
-        ...attributes,
-        ...(error === undefined ? {} : { 'error.type': getErrorType(error) }),
-      });
+      callDuration.record(durationMs / 1000, { ...attributes, ...errorType });
       const call = calls.get(callId);
       if (call === undefined) return;
       calls.delete(callId);
       // An abort or a timeout ended the last wait, so `onRequest` did not report it.
       if (queuedMs > call.reportedQueuedMs) noteQueued(call, queuedMs - call.reportedQueuedMs);
       call.span.setAttribute('tracking_client.attempts', attempts);
-      if (error !== undefined) fail(call.span, error);
+      if (isNotReady) call.span.setAttribute('tracking_client.results_ready', false);
+      else if (error !== undefined) fail(call.span, error, endpoint);
       call.span.end();
     },
     onPoll: ({ lagMs }) => getMetrics().pollLag.record(lagMs / 1000),
@@ -219,9 +222,12 @@ function getErrorType(error: unknown): string {
   return error instanceof Error ? error.name : '_OTHER';
 }
 
-/** Marks a span as failed. Only our own errors' messages are kept, because others, e.g. a signal's reason, may hold secrets. */
-function fail(span: Span, error: unknown): void {
-  const message = isTrackingError(error) ? { message: error.message } : {};
+/**
+ * Marks a span as failed. The message is kept only of our own errors, because others, such as a signal's reason, may contain
+ * secrets, and not for paths outside the table, because it quotes the path, which may contain ids.
+ */
+function fail(span: Span, error: unknown, endpoint: CallInfo['endpoint']): void {
+  const message = isTrackingError(error) && endpoint !== 'request' ? { message: error.message } : {};
   span.setAttribute('error.type', getErrorType(error)).setStatus({ code: SpanStatusCode.ERROR, ...message });
 }
 

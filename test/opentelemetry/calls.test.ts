@@ -2,7 +2,7 @@ import { context, diag, metrics, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
-import { TrackingError } from '../../src/errors.ts';
+import { ResultsNotReadyError, TrackingError } from '../../src/errors.ts';
 import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
@@ -109,6 +109,22 @@ describe('the spans of', () => {
     const { call, attempts } = readTrace();
     expect([call, ...attempts].map(({ name }) => name)).toEqual(['request', 'GET']);
     expect(attempts[0]?.attributes).not.toHaveProperty('url.template');
+    expect(readExportedText()).not.toContain('secret-id');
+  });
+
+  test('results that are not there yet → no error, and an attribute that tells it', async () => {
+    const client = makeClient();
+    const { trackerId } = await create(client);
+    await expect(client.trackers.results(trackerId)).rejects.toThrow(ResultsNotReadyError);
+    const { call } = readTrace();
+    expect(call).toMatchObject({
+      name: 'trackers.results',
+      status: { code: 0 },
+      attributes: { 'tracking_client.results_ready': false },
+    });
+    const points = await recorder.points('tracking_client.call.duration');
+    for (const attributes of [call.attributes, ...points.map((point) => point.attributes)])
+      expect(attributes).not.toHaveProperty(['error.type']);
   });
 
   test.each([
