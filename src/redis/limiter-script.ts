@@ -46,6 +46,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
+-- If a client lost the reply and sent the command again, the tokens of the first run come back when they would have started.
+local again = first
+while again < first + wanted and redis.call('ZADD', TOKENS, 'XX', 'INCR', ${-SEND_WITHIN_MS - MAX_RETURN_MS}, me .. ':' .. again) do
+  again = again + 1
+end
 redis.call('ZREMRANGEBYSCORE', TOKENS, '-inf', now)
 local latest = now + ${RENEW_MS + MAX_RETURN_MS}
 for _, token in ipairs(redis.call('ZRANGEBYSCORE', TOKENS, '(' .. latest, '+inf')) do

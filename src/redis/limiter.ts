@@ -28,6 +28,7 @@ import {
   markSent,
   type Permit,
   type RateLimitFeedback,
+  RETURN_MS,
   reservedTokens,
   type TokenState,
   UNSENT_LEASE_MS,
@@ -330,8 +331,10 @@ class SharedBucket {
     const upcoming = this.#upcoming;
     this.#upcoming = [];
     for (const token of upcoming) {
-      const isUsable = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#pausedUntil;
-      if (!isUsable) this.#cancel(token);
+      // After a freeze of this process, Redis may give the token to others before it learns that the token is used.
+      const isHeld = token.freeAt - RETURN_MS > now;
+      const isNeeded = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#pausedUntil;
+      if (!isHeld || !isNeeded) this.#cancel(token);
       else if (token.startsAt > now) this.#upcoming.push(token);
       else this.#queue.take(1, 0)?.resolve(this.#createPermit(token));
     }

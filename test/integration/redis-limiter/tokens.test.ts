@@ -19,6 +19,20 @@ function mortal(redis: Redis): NodeRedisClient {
   };
 }
 
+/** A client that loses the first reply to every command and sends the command again, as after a broken connection. */
+function repeating(redis: Redis) {
+  const commands: string[] = [];
+  const client: NodeRedisClient = {
+    eval: (script, { keys, arguments: input }) => redis.eval(script, keys.length, ...keys, ...input),
+    evalSha: async (sha1, { keys, arguments: input }) => {
+      commands.push(sha1);
+      await redis.evalsha(sha1, keys.length, ...keys, ...input);
+      return redis.evalsha(sha1, keys.length, ...keys, ...input);
+    },
+  };
+  return { client, commands };
+}
+
 await describeWithRedis('tokens that processes share', (url) => {
   const { admin, makeFleet } = fleetsOn(url);
 
@@ -64,6 +78,15 @@ await describeWithRedis('tokens that processes share', (url) => {
     abort.abort(new Error('enough'));
     await expect(call).rejects.toThrow('enough');
     await vi.waitFor(async () => expect(await admin.zcard(keys.waiters)).toBe(0));
+    expect(await admin.zcard(keys.tokens)).toBe(3);
+  });
+
+  test('a client that sends each command twice → one token for each call', async () => {
+    const { join, toAcquire, keys } = makeFleet();
+    await take(join(), toAcquire(), 1);
+    const { client, commands } = repeating(admin);
+    await take(join({ redis: client }), toAcquire(), 2);
+    expect(commands).toHaveLength(1);
     expect(await admin.zcard(keys.tokens)).toBe(3);
   });
 

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bucketOf, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { watchTimers } from '../../support/watch-timers.ts';
-import { bucket, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
+import { bucket, grantAll, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
   test('a response → sent to Redis within 300 ms, with the rest of one window', async () => {
@@ -237,6 +237,42 @@ describe('tokens that come back soon', () => {
     await clock.advance(500);
     expect(call.state).toBe('waiting');
     expect(redis.commands.flatMap(({ tokens }) => tokens)).toContainEqual([1, 120]);
+  });
+});
+
+describe('a process that is frozen for some time', () => {
+  /** Lets time pass in which no timer runs and no reply is read. */
+  function freeze(ms: number): void {
+    const thawed = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => thawed() + ms);
+    onTestFinished(() => void vi.restoreAllMocks());
+  }
+
+  test('5 s before it reads a reply → others may have its token, so it is returned and requested again', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    redis.reply = (command) => {
+      if (redis.commands.length === 1) freeze(5_000);
+      return grantAll(command);
+    };
+    const call = acquire();
+    await settled();
+    expect(redis.commands[1]).toMatchObject({ wanted: 1, firstNumber: 1, tokens: [[0, 0]] });
+    expect(call.state).toBe('granted');
+  });
+
+  test.each([
+    [400, 'still its own, so it is used', 1],
+    [700, 'requested again', 2],
+  ])('%i ms before its token starts → the token is %s', async (frozenMs, _outcome, requests) => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ starts: [120] });
+    const call = acquire();
+    await settled();
+    redis.reply = grantAll;
+    freeze(frozenMs);
+    await clock.advance(120);
+    expect(call.state).toBe('granted');
+    expect(redis.commands.filter(({ wanted }) => wanted > 0)).toHaveLength(requests);
   });
 });
 
