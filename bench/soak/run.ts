@@ -88,7 +88,7 @@ function withoutRedis(kind: OutageKind): Fault {
 /** The soak causes these faults one after the other. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   // This fault is shorter than its `Retry-After`, so the limiter pauses only once.
-  '429 to every call': failing({ status: 429, retryAfter: 1 }, 500),
+  '429 to every call': failing({ status: 429, retryAfterMs: 1_000 }, 500),
   'connections reset': failing({ kind: 'reset' }),
   'Redis refuses connections': withoutRedis('refused'),
   'bodies stall halfway': failing({ kind: 'stall' }),

@@ -181,7 +181,7 @@ describe('the spans of', () => {
   });
 
   test('a 429 → events for the pause and for the wait in the queue', async () => {
-    fake.fail('trackers.create', { status: 429, retryAfter: '30', times: 1 });
+    fake.fail('trackers.create', { status: 429, retryAfterMs: 30_000 });
     await createInVirtualTime();
     const { call } = readTrace();
     expect(readEvents(call)).toEqual([
@@ -277,7 +277,7 @@ describe('the metrics of', () => {
   });
 
   test('a 429 and a 500 → counted, with the retries by reason', async () => {
-    fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
+    fake.fail('trackers.create', { status: 429, headers: { 'retry-after': '0.01' } });
     fake.fail('trackers.create', { status: 500, times: 1 });
     await createInVirtualTime();
     expect(await recorder.points('tracking_client.rate_limited')).toEqual([
@@ -290,7 +290,7 @@ describe('the metrics of', () => {
   });
 
   test('all metrics → the HTTP metric and those of this package, with units', async () => {
-    fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
+    fake.fail('trackers.create', { status: 429, headers: { 'retry-after': '0.01' } });
     await createInVirtualTime();
     telemetryHooks(recorder.telemetry).onPoll?.({ id: 'a', lagMs: 0 });
     expect(await recorder.metricNames()).toEqual([

@@ -66,7 +66,7 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     makeClient({}, createFakeTrackingService({ plans: { perShipment: { quota: 0 } } })).trackers.create({
       trackingNumber: NUMBER,
     }),
-  'a 429': () => failing({ status: 429, retryAfter: 3_600 }).couriers.list(),
+  'a 429': () => failing({ status: 429, retryAfterMs: 3_600_000 }).couriers.list(),
   'a redirect': () => meeting(302, '', { location: 'https://other.example.com' }).couriers.list(),
   'a login page': () => meeting(200, '<html>', { 'content-type': 'text/html' }).couriers.list(),
   'a base URL without its version': () =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { makeFake, NUMBER, readCode } from './make-fake.ts';
+import { makeFake, NUMBER, readCode, START_MS } from './make-fake.ts';
 
 describe('fake.fail with a status', () => {
   const readStatuses = async ({ call }: ReturnType<typeof makeFake>, count: number) => {
@@ -64,35 +64,52 @@ describe('fake.fail with a status', () => {
     expect(readCode(await call('GET', '/couriers'))).toBe(code);
   });
 
-  it('429 with retryAfter → Retry-After and both header sets, in plain text', async () => {
-    const { fake, call } = makeFake({ limits: { 'trackers.list': 5 } });
-    fake.fail('trackers.list', { status: 429, retryAfter: 7 });
-    const { headers, text } = await call('GET', '/trackers?page=1&limit=1');
-    expect(Object.fromEntries(headers)).toMatchObject({
-      'retry-after': '7',
-      'ratelimit-limit': '5',
-      'ratelimit-remaining': '0',
-      'ratelimit-reset': '7',
-      'x-ratelimit-reset': String(Date.UTC(2026, 2, 10, 12) / 1000 + 7),
-    });
-    expect(text).not.toContain('{');
-  });
+  it.each([
+    ['no retryAfterMs', {}, 1],
+    ['a retryAfterMs of 6,001', { retryAfterMs: 6_001 }, 7],
+  ])(
+    '429 with %s → $2 seconds in Retry-After and both header sets, in plain text',
+    async (_, wait, seconds) => {
+      const { fake, call } = makeFake({ limits: { 'trackers.list': 5 } });
+      fake.fail('trackers.list', { status: 429, ...wait });
+      const { headers, text } = await call('GET', '/trackers?page=1&limit=1');
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'retry-after': String(seconds),
+        'ratelimit-limit': '5',
+        'ratelimit-remaining': '0',
+        'ratelimit-reset': String(seconds),
+        'x-ratelimit-reset': String(START_MS / 1000 + seconds),
+      });
+      expect(text).not.toContain('{');
+    },
+  );
 
-  it('429 without limits → no limit headers, as in the other responses', async () => {
-    const { fake, call } = makeFake({ limits: false });
-    fake.fail('couriers.list', { status: 429, retryAfter: 7 });
-    const { headers } = await call('GET', '/couriers');
-    expect([...headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
-    expect(headers.get('retry-after')).toBe('7');
-  });
+  it.each([
+    [429, {}, '1'],
+    [503, { retryAfterMs: 2_000 }, '2'],
+    [503, {}, null],
+  ])(
+    '%i with %j in a fake without limits → Retry-After %s and no limit headers',
+    async (status, wait, expected) => {
+      const { fake, call } = makeFake({ limits: false });
+      fake.fail('couriers.list', { status, ...wait });
+      const { headers } = await call('GET', '/couriers');
+      expect([...headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+      expect(headers.get('retry-after')).toBe(expected);
+    },
+  );
 
-  it('custom headers and body → sent unchanged, also a Date header of a clock that is ahead', async () => {
+  it('headers and a body → sent unchanged, and they replace Retry-After and Date', async () => {
     const { fake, call } = makeFake();
-    const headers = { 'x-odd': '1', date: 'Tue, 10 Mar 2026 13:00:00 GMT' };
-    fake.fail('*', { status: 200, body: 'null', headers, retryAfter: 'soon' });
-    const response = await call('GET', '/couriers');
-    expect(response.text).toBe('null');
-    expect(Object.fromEntries(response.headers)).toMatchObject({ ...headers, 'retry-after': 'soon' });
+    const date = 'Tue, 10 Mar 2026 13:00:00 GMT';
+    fake.fail('*', {
+      status: 429,
+      body: 'null',
+      headers: { 'X-Odd': '1', Date: date, 'Retry-After': 'soon' },
+    });
+    const { headers, text } = await call('GET', '/couriers');
+    expect(text).toBe('null');
+    expect(Object.fromEntries(headers)).toMatchObject({ 'x-odd': '1', date, 'retry-after': 'soon' });
   });
 });
 
@@ -104,13 +121,19 @@ describe('fake.fail with invalid arguments', () => {
     ['a status below 200', '*', { status: 100 }],
     ['a status above 599', '*', { status: 600 }],
     ['0 times', '*', { status: 500, times: 0 }],
-    ['a misspelt field', '*', { status: 500, retryafter: 1 }],
+    ['a negative retryAfterMs', '*', { status: 500, retryAfterMs: -1 }],
+    ['a header that is a number', '*', { status: 500, headers: { 'retry-after': 1 } }],
     ['a code beside a kind, which has no body of the service', '*', { kind: 'reset', code: 'x' }],
-    ['a retryAfter beside a kind', '*', { kind: 'html', retryAfter: 5 }],
+    ['a retryAfterMs beside a kind', '*', { kind: 'html', retryAfterMs: 5 }],
   ])('%s → ConfigurationError', (_, endpoint, failure) => {
     const { fake } = makeFake();
     // A caller without types could pass this.
     const fail = fake.fail as (endpoint: string, failure: object) => unknown;
     expect(() => fail(endpoint, failure)).toThrow(ConfigurationError);
+  });
+
+  it('a misspelt field → ConfigurationError that names it and the known fields', () => {
+    const fail = () => Reflect.apply(makeFake().fake.fail, undefined, ['*', { status: 500, retryAfter: 1 }]);
+    expect(fail).toThrow(/`retryAfter`.*status, code, message, retryAfterMs, headers, body, times/);
   });
 });

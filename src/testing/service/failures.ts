@@ -4,6 +4,8 @@ import {
   checkOptions,
   choiceOption,
   countOption,
+  delayOption,
+  headersOption,
   type OptionShape,
   option,
 } from '../../common/option-checks.ts';
@@ -15,7 +17,9 @@ import {
   type FakeResponse,
   type Outcome,
   toErrorResponse,
+  toSeconds,
   toTooManyRequests,
+  WINDOW_MS,
 } from './http.ts';
 
 const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
@@ -37,9 +41,9 @@ interface StatusFailure {
   readonly code?: OpenEnum<KnownErrorCode>;
   /** Message of the error. Default: a message that the failure was injected. */
   readonly message?: string;
-  /** `Retry-After`: seconds, or any text to send as it is. */
-  readonly retryAfter?: number | string;
-  /** More headers of the response. Default: none. */
+  /** Milliseconds until the caller may retry; sent as `Retry-After` in seconds, rounded up. Default: 1000 for 429, else none. */
+  readonly retryAfterMs?: number;
+  /** More headers of the response, e.g. `{ 'retry-after': '<a date>' }`; they replace headers of the fake. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Body to send instead of the service's error body. */
   readonly body?: string;
@@ -68,16 +72,16 @@ const statusOption = option<number>(
   'a whole number from 200 to 599',
   (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
 );
-const timesOption = countOption(1, true).optional();
-const anything = z.unknown().optional();
+const timesOption = countOption(1, true).default(1);
+const textOption = option<string>('a string', (value) => typeof value === 'string').optional();
 
 const statusFailure = z.strictObject({
   status: statusOption,
-  code: anything,
-  message: anything,
-  retryAfter: anything,
-  headers: anything,
-  body: anything,
+  code: textOption,
+  message: textOption,
+  retryAfterMs: delayOption.optional(),
+  headers: headersOption.optional(),
+  body: textOption,
   times: timesOption,
 } satisfies OptionShape<StatusFailure>);
 
@@ -87,16 +91,19 @@ const kindFailure = z.strictObject({
   times: timesOption,
 } satisfies OptionShape<KindFailure>);
 
+type ResolvedFailure = z.output<typeof statusFailure> | z.output<typeof kindFailure>;
+
 export class Failures {
-  #plans: { readonly endpoint: string; readonly failure: Failure; remaining: number }[] = [];
+  #plans: { readonly endpoint: string; readonly failure: ResolvedFailure; remaining: number }[] = [];
 
   plan(endpoint: EndpointName | '*', failure: Failure): PlannedFailure {
     checkOneOf('endpoint', endpoint, [...ENDPOINT_NAMES, '*']);
-    checkOptions('kind' in Object(failure) ? kindFailure : statusFailure, failure, 'failure');
+    const schema = 'kind' in Object(failure) ? kindFailure : statusFailure;
+    const resolved = checkOptions<typeof kindFailure | typeof statusFailure>(schema, failure, 'failure');
     const plan = {
       endpoint,
-      failure,
-      remaining: failure.times ?? 1,
+      failure: resolved,
+      remaining: resolved.times,
       cancel: () => {
         plan.remaining = 0;
       },
@@ -105,7 +112,7 @@ export class Failures {
     return plan;
   }
 
-  take(endpoint: EndpointName): Failure | undefined {
+  take(endpoint: EndpointName): ResolvedFailure | undefined {
     this.#plans = this.#plans.filter(({ remaining }) => remaining > 0);
     const plan = this.#plans.find((candidate) => ['*', endpoint].includes(candidate.endpoint));
     if (plan !== undefined) plan.remaining -= 1;
@@ -127,14 +134,19 @@ interface FailedRequest {
   readonly nowMs: number;
 }
 
-/** A 429 has the usual limit headers (docs/service.md 6.2), and is plain text (docs/service.md 7.4) unless it has a code. */
-function buildFailure(failure: StatusFailure, { endpoint, limit, nowMs }: FailedRequest): FakeResponse {
-  const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
-  const waitMs = Number(retryAfter) * 1000;
-  const resetInMs = Number.isFinite(waitMs) ? waitMs : 1000;
+/**
+ * A 429 has the limit headers (docs/service.md 6.2) and `Retry-After` (docs/service.md 6.3) of a full window. It is plain
+ * text (docs/service.md 7.4) unless it has a code.
+ */
+function buildFailure(
+  failure: z.output<typeof statusFailure>,
+  { endpoint, limit, nowMs }: FailedRequest,
+): FakeResponse {
+  const { status, message = `Injected failure ${status}.`, retryAfterMs = WINDOW_MS, body } = failure;
+  const hasRetryAfter = status === 429 || failure.retryAfterMs !== undefined;
   const headers = {
-    ...(status === 429 && limit !== undefined && buildLimitHeaders(limit, 0, resetInMs, nowMs)),
-    ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    ...(hasRetryAfter && { 'retry-after': toSeconds(retryAfterMs) }),
+    ...(status === 429 && limit !== undefined && buildLimitHeaders(limit, 0, retryAfterMs, nowMs)),
     ...failure.headers,
   };
   if (body !== undefined) return { status, headers, body };
@@ -150,7 +162,7 @@ function respond(status: number, contentType: string, body: string): Outcome {
 }
 
 /** Makes a request fail; `run` carries the request out, for failures that happen after that. */
-export function fail(failure: Failure, request: FailedRequest, run: () => FakeResponse): Outcome {
+export function fail(failure: ResolvedFailure, request: FailedRequest, run: () => FakeResponse): Outcome {
   if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, request) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;
   if (kind === 'timeout') return { kind: 'silence' };

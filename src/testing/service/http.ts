@@ -106,7 +106,7 @@ export function findRoute(method: string, pathname: string, basePath?: string) {
   };
 }
 
-const WINDOW_MS = 1000;
+export const WINDOW_MS = 1000;
 
 export type LimitWindow = 'fixed' | 'sliding';
 
@@ -141,8 +141,9 @@ export class RateLimits {
   }
 }
 
-function toSeconds(milliseconds: number): string {
-  return String(Math.max(1, Math.ceil(milliseconds / 1000)));
+/** Rounds up, so that whoever waits that long is not too early. */
+export function toSeconds(milliseconds: number): string {
+  return String(Math.ceil(milliseconds / 1000));
 }
 
 export function buildLimitHeaders(limit: number, remaining: number, resetInMs: number, nowMs: number) {

@@ -21,7 +21,7 @@ export const failureChecks = {
     await assert.rejects(client.trackers.list({ retry: false }), ServerError);
     fake.fail('trackers.list', { kind: 'badJson' });
     await assert.rejects(client.trackers.list({ retry: false }), ResponseValidationError);
-    fake.fail('trackers.list', { status: 429, retryAfter: 3_600 });
+    fake.fail('trackers.list', { status: 429, retryAfterMs: 3_600_000 });
     await assert.rejects(client.trackers.list(), RateLimitError);
   },
 
@@ -37,7 +37,7 @@ export const failureChecks = {
   'a connection that breaks, a 503 and a 429 → the request is sent again': async ({ fake, client }) => {
     fake.fail('trackers.list', { kind: 'reset' });
     fake.fail('trackers.list', { status: 503 });
-    fake.fail('trackers.list', { status: 429, retryAfter: 1 });
+    fake.fail('trackers.list', { status: 429, retryAfterMs: 1_000 });
     const { attempts } = await client.trackers.list().withResponse();
     assert.equal(attempts, 4);
   },

@@ -18,7 +18,7 @@ export async function play(): Promise<number> {
   await using server: FakeServer = await fake.listen();
   const client = new TrackingClient({ baseUrl: server.url, apiKey: fake.apiKey });
   const direct = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-  fake.fail('trackers.create', { status: 429, retryAfter: 1 });
+  fake.fail('trackers.create', { status: 429, retryAfterMs: 1_000 });
   fake.fail('*', { kind: 'commitThenDrop', times: 2 });
   fake.play('LA680658838NL', 'delivered').addEvent({ statusMilestone: 'exception' }).stopTracking();
   const requests: readonly RecordedRequest[] = fake.requests;
