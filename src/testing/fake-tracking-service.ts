@@ -1,4 +1,5 @@
-import { checkOneOf, checkOptions } from '../common/option-checks.ts';
+import * as z from 'zod';
+import { checkOneOf, checkOptions, type OptionShape } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import {
@@ -21,8 +22,15 @@ import {
   type FetchLike,
   type ListenOptions,
   listen,
+  listenOptions,
 } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
+
+interface PlayOptions {
+  readonly speed?: number;
+}
+
+const playOptions = z.strictObject({ speed: speedOption.optional() } satisfies OptionShape<PlayOptions>);
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */
 export interface FakeTrackingService {
@@ -47,7 +55,7 @@ export interface FakeTrackingService {
    *
    * @param options - see `ListenOptions`
    * @returns a server; close it when done
-   * @throws the system's error, e.g. when the port is taken
+   * @throws ConfigurationError for an invalid option; the system's error, e.g. when the port is taken
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
@@ -66,9 +74,9 @@ export interface FakeTrackingService {
    * @param name - which scenario
    * @param options - `speed`: how many times faster than real time, 1 to `Infinity` (at once); default the fake's
    * @returns the shipment
-   * @throws ConfigurationError for an unknown scenario or a speed below 1
+   * @throws ConfigurationError for an unknown scenario, an unknown option or a speed below 1
    */
-  play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
+  play(trackingNumber: string, name: PlayName, options?: PlayOptions): FakeShipment;
   /**
    * Makes the next requests fail, over every transport alike.
    *
@@ -77,7 +85,7 @@ export interface FakeTrackingService {
    * @returns how many more requests will fail, and a way to end the failure
    * @throws ConfigurationError for an unknown endpoint or an invalid failure
    * @example
-   * fake.fail('trackers.create', { status: 429, retryAfter: 1 });
+   * fake.fail('trackers.create', { status: 429, retryAfterMs: 1_000 });
    * fake.fail('*', { kind: 'reset', times: 2 });
    */
   fail(endpoint: EndpointName | '*', failure: Failure): PlannedFailure;
@@ -122,17 +130,18 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     get webhooks() {
       return state.webhooks;
     },
-    listen({ control: isControlled = false, ...listenOptions } = {}) {
+    async listen(options = {}) {
+      const { control: isControlled, ...address } = checkOptions(listenOptions, options);
       const serveControlled = async (request: FakeRequest): Promise<Outcome> => {
         const response = control(fake, request, resolved.apiKeys);
         return response === undefined ? serveRequest(request) : { kind: 'response', response };
       };
-      return listen(isControlled ? serveControlled : serveRequest, basePath, listenOptions);
+      return listen(isControlled ? serveControlled : serveRequest, basePath, address);
     },
     shipment,
-    play(trackingNumber, name, { speed = resolved.speed } = {}) {
+    play(trackingNumber, name, options = {}) {
       checkOneOf('name', name, PLAY_NAMES);
-      checkOptions(speedOption, speed, 'speed');
+      const { speed = resolved.speed } = checkOptions(playOptions, options);
       const played = shipment(trackingNumber);
       state.startScenario(state.getParcel(trackingNumber), name, speed);
       return played;

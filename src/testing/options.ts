@@ -90,6 +90,13 @@ export interface RecordedRequest {
   readonly error: ApiErrorItem | undefined;
 }
 
+/** Checks the scheme, because `localhost:3000` is a valid URL with the scheme `localhost`. */
+export function isHttpUrl(value: unknown): boolean {
+  return isUrl(value) && /^https?:$/.test(new URL(String(value)).protocol);
+}
+
+export const HTTP_URL = 'a URL that begins with http:// or https://';
+
 /** Seeds are texts or numbers only, because all objects would give the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
@@ -133,7 +140,7 @@ const fakeOptions = z.strictObject({
   limitWindow: choiceOption<LimitWindow>(['fixed', 'sliding']).default('fixed'),
   apiKeys: apiKeysOption.optional(),
   plans: plansOptions.prefault({}),
-  baseUrl: option<string>('an absolute URL', isUrl)
+  baseUrl: option<string>(HTTP_URL, isHttpUrl)
     .default(DEFAULT_BASE_URL)
     .transform((url) => new URL(url)),
   resultsDelayMs: delayOption.default(2000),

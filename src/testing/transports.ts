@@ -3,7 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import { onAbort } from '../common/abort.ts';
-import { checkOptions } from '../common/option-checks.ts';
+import {
+  checkOptions,
+  countOption,
+  type OptionShape,
+  option,
+  switchOption,
+} from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { eventSchema } from '../schemas/event.ts';
@@ -92,6 +98,12 @@ export interface ListenOptions {
   readonly control?: boolean;
 }
 
+export const listenOptions = z.strictObject({
+  port: countOption(0).default(0),
+  host: option<string>('an address', (value) => typeof value === 'string').default('127.0.0.1'),
+  control: switchOption.default(false),
+} satisfies OptionShape<ListenOptions>);
+
 /** A fake service that listens on real HTTP. */
 export interface FakeServer extends AsyncDisposable {
   /** Base URL to give to a client, e.g. `http://127.0.0.1:4010/public/v1`. */
@@ -115,7 +127,7 @@ function send(outcome: Outcome, response: ServerResponse): void {
 export async function listen(
   serve: (request: FakeRequest) => Promise<Outcome>,
   basePath: string,
-  { port = 0, host = '127.0.0.1' }: Omit<ListenOptions, 'control'> = {},
+  { port, host }: Required<Omit<ListenOptions, 'control'>>,
 ): Promise<FakeServer> {
   const respond = async (message: IncomingMessage, response: ServerResponse) => {
     const { method = 'GET', url: target = '/', headersDistinct } = message;

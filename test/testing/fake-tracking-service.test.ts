@@ -104,6 +104,7 @@ describe('createFakeTrackingService with invalid options', () => {
     ['a key with a space', { apiKeys: ['a b'] }],
     ['a negative limit', { limits: { 'couriers.list': -1 } }],
     ['a relative base URL', { baseUrl: '/v1' }],
+    ['a base URL without a scheme', { baseUrl: 'localhost:4010/v1' }],
     ['a base URL that cannot be text', { baseUrl: Object.create(null) }],
     ['a speed below 1', { speed: 0.5 }],
     ['a negative delay', { resultsDelayMs: -1 }],
@@ -126,5 +127,10 @@ describe('createFakeTrackingService with invalid options', () => {
     // A caller without types could pass this.
     const create = createFakeTrackingService as (options: object) => unknown;
     expect(() => create(options)).toThrow(ConfigurationError);
+  });
+
+  it('a misspelt option of listen → rejects with the known options', async () => {
+    const listen = Reflect.apply(createFakeTrackingService().listen, undefined, [{ prot: 4010 }]);
+    await expect(listen).rejects.toThrow(/`prot`.*port, host, control/);
   });
 });

@@ -286,7 +286,8 @@ describe('fake.play', () => {
     ['an id that no tracker has', (fake) => fake.shipment({ trackerId: 'nobody' })],
     ['a speed of 0', (fake) => fake.play(NUMBER, 'delivered', { speed: 0 })],
     ['a speed of no number', (fake) => fake.play(NUMBER, 'delivered', { speed: Number.NaN })],
-    // A caller without types could pass this.
+    // A caller without types could pass these.
+    ['a misspelt speed', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'delivered', { sped: 60 }])],
     ['an unknown play', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],
   ])('%s → ConfigurationError', (_, use) => {
     expect(() => use(makeFake().fake)).toThrow(ConfigurationError);

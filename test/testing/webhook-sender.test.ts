@@ -312,6 +312,7 @@ describe('sender.start', () => {
 describe('createWebhookSender with invalid options', () => {
   it.each([
     ['no URL', { target: 'nowhere' }],
+    ['a URL of another scheme', { target: 'ftp://localhost/' }],
     ['a target that cannot be text', { target: Object.create(null) }],
     ['-1 duplicates', { duplicates: -1 }],
     ['0 at a time', { concurrency: 0 }],
@@ -329,5 +330,18 @@ describe('createWebhookSender with invalid options', () => {
     // A caller without types could pass this.
     const create = createWebhookSender as (options: object) => unknown;
     expect(() => create({ target: accept, fake: makeFake().fake, ...options })).toThrow(ConfigurationError);
+  });
+
+  it('a target without a scheme → ConfigurationError that says how a URL begins', () => {
+    const create = () => createWebhookSender({ target: 'localhost:3000/webhooks', fake: makeFake().fake });
+    expect(create).toThrow(
+      'Expected `target` to be a function or a URL that begins with http:// or https://',
+    );
+  });
+
+  it('a misspelt option of start → ConfigurationError that lists the known options', async () => {
+    const { sender } = await makeSender(accept);
+    const start = () => Reflect.apply(sender.start, sender, [{ everMs: 5 }]);
+    expect(start).toThrow(/`everMs`.*everyMs, onReport/);
   });
 });

@@ -7,14 +7,14 @@ import {
   delayOption,
   functionOption,
   hasMethods,
-  isUrl,
   type OptionShape,
   option,
   switchOption,
+  timeoutOption,
 } from '../../common/option-checks.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
-import { seedOption, speedOption, switchWithOptions } from '../options.ts';
+import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchWithOptions } from '../options.ts';
 import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
@@ -91,6 +91,11 @@ export interface WebhookSenderReport {
   readonly sent: readonly SentWebhook[];
 }
 
+interface StartOptions {
+  readonly everyMs?: number;
+  readonly onReport?: (report: WebhookSenderReport) => void;
+}
+
 /** Sends the webhooks that a fake queued, as the service would. */
 export interface WebhookSender {
   /**
@@ -112,10 +117,7 @@ export interface WebhookSender {
    * that sent something; its errors go to the console
    * @returns a function that stops sending, and resolves when the last request and its repeats are over
    */
-  start(options?: {
-    readonly everyMs?: number;
-    readonly onReport?: (report: WebhookSenderReport) => void;
-  }): () => Promise<void>;
+  start(options?: StartOptions): () => Promise<void>;
 }
 
 const repeatOptions = z.strictObject({
@@ -126,8 +128,8 @@ const repeatOptions = z.strictObject({
 
 const senderOptions = z.strictObject({
   target: option<WebhookTarget>(
-    'a URL or a function',
-    (value) => isUrl(value) || typeof value === 'function',
+    `a function or ${HTTP_URL}`,
+    (value) => isHttpUrl(value) || typeof value === 'function',
   ),
   fake: option<WebhookSenderOptions['fake']>('a fake tracking service', (value) =>
     hasMethods(Object(value).webhooks, 'take'),
@@ -143,6 +145,11 @@ const senderOptions = z.strictObject({
   timeoutMs: delayOption.default(TIMEOUT_MS),
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
+
+const startOptions = z.strictObject({
+  everyMs: timeoutOption.default(100),
+  onReport: functionOption<(report: WebhookSenderReport) => void>().optional(),
+} satisfies OptionShape<StartOptions>);
 
 type Outcome = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
 
@@ -301,7 +308,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       }
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
-    start({ everyMs = 100, onReport } = {}) {
+    start(options = {}) {
+      const { everyMs, onReport } = checkOptions(startOptions, options);
       // Checks may overlap, so that a push that waits for its repeat does not hold up later pushes.
       const checks = new Set<Promise<void>>();
       const checkQueue = async () => {
