@@ -6,8 +6,10 @@
 
 import { type HttpHandler, HttpResponse, http } from 'msw';
 import * as z from 'zod';
-import { checkOptions, isUrl, type OptionShape, option } from '../common/option-checks.ts';
+import { checkOptions, type OptionShape, option } from '../common/option-checks.ts';
+import { ENDPOINT_NAMES, endpoints } from '../endpoints.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
+import { HTTP_URL, isHttpUrl } from './options.ts';
 import { toFakeRequest, toResponse, toStalledResponse } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
@@ -17,8 +19,10 @@ export interface TrackingHandlersOptions {
 }
 
 const handlersOptions = z.strictObject({
-  baseUrl: option<string | URL>('an absolute URL', isUrl).optional(),
+  baseUrl: option<string | URL>(HTTP_URL, isHttpUrl).optional(),
 } satisfies OptionShape<TrackingHandlersOptions>);
+
+const CREATE_HANDLER = { GET: http.get, POST: http.post, PATCH: http.patch };
 
 /** Keeps requests until their callers abort, because in MSW 2 the signal of a garbage-collected request never fires. */
 const waiting = new Set<Request>();
@@ -36,8 +40,8 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
 }
 
 /**
- * Creates request handlers for MSW 2 and 3. The fake responds to everything below a base URL, even with a wrong path
- * or method, and its planned failures also happen there.
+ * Creates request handlers for MSW 2 and 3: one for each endpoint, and one for everything else below a base URL. All of them
+ * pass the request to the fake, so its planned failures also happen here, and a wrong path or method is a 404 or 405.
  *
  * @param fake - from `createFakeTrackingService`
  * @param options - `baseUrl`: the base URL that your code uses; default the fake's own
@@ -46,6 +50,8 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
  * @example
  * const fake = createFakeTrackingService();
  * const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://tracking.test/public/v1' }));
+ * // Override a single endpoint:
+ * server.use(http.get('https://tracking.test/public/v1/couriers', () => new HttpResponse(null, { status: 503 })));
  */
 export function trackingHandlers(
   fake: FakeTrackingService,
@@ -53,5 +59,11 @@ export function trackingHandlers(
 ): HttpHandler[] {
   const { origin, pathname } = new URL(checkOptions(handlersOptions, options).baseUrl ?? fake.baseUrl);
   const basePath = pathname.replace(/\/+$/, '');
-  return [http.all(`${origin}${basePath}/*`, ({ request }) => respond(fake, request, basePath))];
+  const base = origin + basePath;
+  const handle = ({ request }: { readonly request: Request }) => respond(fake, request, basePath);
+  const ofEndpoints = ENDPOINT_NAMES.map((name) => {
+    const { method, path } = endpoints[name];
+    return CREATE_HANDLER[method](base + path.replace(/\{(\w+)\}/g, ':$1'), handle);
+  });
+  return [...ofEndpoints, http.all(`${base}/*`, handle)];
 }

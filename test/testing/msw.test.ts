@@ -1,16 +1,19 @@
 import { HttpResponse, http } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { trackingHandlers } from '../../src/testing/msw.ts';
+import { sampleCalls } from './make-fake.ts';
 import { itFailsAlike } from './transport/failure-kinds.ts';
 
 const BASE_URL = 'https://api.example.test/tracking/v1';
+const ENDPOINTS = ENDPOINT_NAMES.map((name) => endpoints[name]);
 const headers = { authorization: 'Bearer key' };
 
 describe('trackingHandlers', () => {
   it.each([
-    [{ baseUrl: '' }, 'Expected `baseUrl` to be an absolute URL, got an empty string'],
+    [{ baseUrl: 'localhost:4010/v1' }, '`baseUrl` to be a URL that begins with http:// or https://'],
     [{ baseURL: 'https://a.test' }, /^Expected `options` to hold known options only, got `baseURL`/],
     [null, 'Expected `options` to be an object, got null'],
   ])('options %j → ConfigurationError', (options, message) => {
@@ -42,16 +45,48 @@ describe('trackingHandlers', () => {
     expect((await fetch(`${served}/couriers`, { headers })).status).toBe(200);
   });
 
-  it('a path of no endpoint → 404 of the fake', async () => {
-    const fake = serve();
-    expect((await fetch(`${BASE_URL}/nothing`, { headers })).status).toBe(404);
-    expect(fake.requests).toMatchObject([{ status: 404, path: '/tracking/v1/nothing' }]);
+  it('listHandlers → method and path of each endpoint, and one handler for the rest', () => {
+    serve();
+    const listed = server.listHandlers().map((handler) => ('info' in handler ? handler.info.header : ''));
+    const expected = ENDPOINTS.map(
+      ({ method, path }) => `${method} ${BASE_URL}${path.replace(/\{(\w+)\}/g, ':$1')}`,
+    );
+    expect(listed).toEqual([...expected, `/.+/ ${BASE_URL}/*`]);
   });
 
-  it("a handler that the test puts first → used before the fake's handlers", async () => {
-    serve();
-    server.use(http.get(`${BASE_URL}/couriers`, () => new HttpResponse(null, { status: 418 })));
-    expect((await fetch(`${BASE_URL}/couriers`, { headers })).status).toBe(418);
+  it.each(ENDPOINT_NAMES)(
+    '%s → recorded under its name, also with a handler of its own only',
+    async (name) => {
+      const fake = createFakeTrackingService({ limits: false, plans: { perCall: true } });
+      const handlers = trackingHandlers(fake, { baseUrl: BASE_URL });
+      server.use(...handlers.slice(0, -1));
+      const [method, path, body] = sampleCalls[name]('some-id');
+      const json = { ...headers, 'content-type': 'application/json' };
+      await fetch(BASE_URL + path, {
+        method,
+        headers: json,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      expect(fake.requests).toMatchObject([{ endpoint: name }]);
+    },
+  );
+
+  it.each([
+    ['GET', '/nothing', 404],
+    ['DELETE', '/trackers', 405],
+  ])('%s %s → %i of the fake, recorded', async (method, path, status) => {
+    const fake = serve();
+    expect((await fetch(BASE_URL + path, { method, headers })).status).toBe(status);
+    expect(fake.requests).toMatchObject([{ status, path: `/tracking/v1${path}` }]);
+  });
+
+  it('a handler of the test for one endpoint → used for that endpoint only', async () => {
+    const fake = serve();
+    server.use(http.get(`${BASE_URL}/trackers/:trackerId`, () => new HttpResponse(null, { status: 418 })));
+    const paths = ['/trackers/t1', '/trackers/t1/results', '/couriers'];
+    const statuses = [];
+    for (const path of paths) statuses.push((await fetch(BASE_URL + path, { headers })).status);
+    expect([statuses, fake.requests.length]).toEqual([[418, 404, 200], 2]);
   });
 
   it('an id with an encoded slash → reaches the fake as one segment', async () => {
