@@ -99,7 +99,8 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     shuffle: true,
     // Webhooks that wait for an unavailable inbox must not hold up the others.
     concurrency: 500,
-    until2xx: { delayMs: 500, maxAttempts: 1_000 },
+    // The longest wait is half a second.
+    until2xx: { speed: 130_000, maxAttempts: 1_000 },
     target: sendToAll,
   });
   const stopSending = sender.start({

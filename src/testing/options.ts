@@ -52,8 +52,6 @@ export interface FakeTrackingServiceOptions {
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
   readonly webhooks?: boolean;
-  /** Maximum number of events in one push. Default `Infinity`: all events that were discovered together. */
-  readonly eventsPerPush?: number;
   /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
   /** How many times faster than real time scenarios run, at least 1. Default 1; `Infinity` runs them at once. */
@@ -154,7 +152,6 @@ const fakeOptions = z.strictObject({
       return () => latencyMs;
     }),
   webhooks: switchOption.default(true),
-  eventsPerPush: countOption(1, true).default(Number.POSITIVE_INFINITY),
   play: z
     .custom<PlayName | readonly PlayName[]>()
     .prefault([])

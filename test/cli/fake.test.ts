@@ -154,7 +154,7 @@ describe('the line of a webhook', () => {
       delivered,
     ],
   ])('%s → "%s"', (_, line, sent, push) => {
-    const webhook: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true, ...sent };
+    const webhook: SentWebhook = { attempt: 1, status: 200, succeeded: true, ...sent };
     const text = formatPush(webhook, [push], AT_MS, colours);
     expect(text).toBe(`09:05:07 push   RR123456785CN ${line}`);
   });

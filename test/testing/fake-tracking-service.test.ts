@@ -109,7 +109,6 @@ describe('createFakeTrackingService with invalid options', () => {
     ['a speed below 1', { speed: 0.5 }],
     ['a negative delay', { resultsDelayMs: -1 }],
     ['a negative latency', { latencyMs: -1 }],
-    ['no event a push', { eventsPerPush: 0 }],
     ['a negative quota', { plans: { perShipment: { quota: -1 } } }],
     ['a misspelt option', { limit: false }],
     ['an endpoint that is not one', { limits: { 'trackers.nothing': 1 } }],

@@ -178,26 +178,6 @@ describe('fake.shipment({ trackerId })', () => {
     const shipment = fake.shipment({ trackerId: first }).stopTracking().addEvent().proveDelivery();
     expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
   });
-
-  it.each([
-    { courierCode: 'us-post' },
-    { originCountryCode: 'CN' },
-    { destinationCountryCode: 'US' },
-    { shippingDate: '2026-03-01' },
-  ])(
-    'two trackers with equal courier, countries and date → one shipment; a tracker with %j → a second shipment',
-    async (input) => {
-      const { fake, create, search, advance } = await withTwo();
-      await create(input);
-      fake.shipment(NUMBER).addEvent();
-      advance(2000);
-      const [first, second, third] = await search();
-      expect(second?.shipment.shipmentId).toBe(first.shipment.shipmentId);
-      expect(second?.events).toEqual(first.events);
-      expect(third?.shipment.shipmentId).not.toBe(first.shipment.shipmentId);
-      expect(third?.events[0]?.eventId).not.toBe(first.events[0]?.eventId);
-    },
-  );
 });
 
 describe('fake.play', () => {

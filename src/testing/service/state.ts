@@ -13,6 +13,7 @@ import {
   KnownParcel,
   type PlayName,
   SeededIds,
+  ShipmentState,
   scenarios,
 } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
@@ -26,7 +27,6 @@ import {
   type FakeCourier,
   isTracked,
   mayDiscover,
-  SHIPMENT_FIELDS,
   type TrackerState,
   TrackerStore,
   toPayload,
@@ -91,7 +91,7 @@ export class FakeState {
 
   getParcel(trackingNumber: string): KnownParcel {
     const key = trackingNumber.toUpperCase();
-    const parcel = this.#parcels.get(key) ?? new KnownParcel(key, this.ids);
+    const parcel = this.#parcels.get(key) ?? new KnownParcel(key, this.ids.next('shipment'));
     this.#parcels.set(key, parcel);
     return parcel;
   }
@@ -117,7 +117,7 @@ export class FakeState {
     const parcel = this.askCouriers(payload.trackingNumber);
     const tracker: TrackerState = {
       ...payload,
-      ...parcel.createShipment(JSON.stringify(payload, SHIPMENT_FIELDS)),
+      shipment: new ShipmentState(payload.trackingNumber, parcel.shipmentId),
       trackerId: this.ids.next('tracker'),
       createdAtMs,
       isSubscribed: true,
@@ -244,7 +244,7 @@ export class FakeState {
 
   #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
     if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
-    const events = known.filter((event) => mayDiscover(tracker, event)).map(tracker.discover);
+    const events = known.filter((event) => mayDiscover(tracker, event));
     tracker.shipment.events.push(...events);
     this.#pushEvents(tracker, events, atMs);
   }
@@ -254,12 +254,7 @@ export class FakeState {
     const results = buildResults(tracker.shipment, tracker);
     const isDelivered = results.shipment?.statusMilestone === 'delivered';
     tracker.trackedUntilMs = atMs + (isDelivered ? TRACKED_AFTER_DELIVERY_MS : TRACKED_AFTER_EVENT_MS);
-    const oldestFirst = sortEvents(events);
-    const size = Math.min(this.options.eventsPerPush, events.length);
-    for (let start = 0; start < events.length; start += size) {
-      const pushed = oldestFirst.slice(start, start + size).reverse();
-      this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: pushed });
-    }
+    this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: sortEvents(events).reverse() });
   }
 
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {

@@ -91,7 +91,6 @@ export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
   readonly shipment: ShipmentState;
-  readonly discover: (event: TrackingEvent) => TrackingEvent;
   isSubscribed: boolean;
   trackedUntilMs: number;
   isFetched: boolean;
@@ -119,9 +118,12 @@ export function buildTrackingRecord(tracker: TrackerState, nowMs: number): Track
   return { tracker: buildTrackerRecord(tracker, nowMs), ...buildResults(tracker.shipment, tracker) };
 }
 
-export const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
+/** The fields of duplicate matching (docs/service.md 4.2). */
 const MATCHED_FIELDS = [
-  ...SHIPMENT_FIELDS,
+  'courierCodes',
+  'originCountryCode',
+  'destinationCountryCode',
+  'shippingDay',
   'destinationPostCode',
   'shipmentReference',
   'courierName',

@@ -51,7 +51,7 @@ export class FakeShipment {
   }
 
   /**
-   * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
+   * Adds events, which every tracker of the number pushes as one webhook.
    *
    * @param events - in any order; default: one event in transit. A missing id, time, order or status is filled in.
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })

@@ -92,41 +92,12 @@ export class ShipmentState {
   }
 }
 
-/** The events that couriers know of a tracking number; each tracker of the number discovers its own shipment from them. */
+/** The events that couriers know of a tracking number; each tracker of the number discovers them. */
 export class KnownParcel extends ShipmentState {
   /** True once a test or a scenario has changed the parcel; then the option `play` starts no scenario for it. */
   hasScenario = false;
   /** True when a test stopped tracking before there was a tracker. */
   stopsFirstTracker = false;
-  readonly #ids: SeededIds;
-  readonly #shipmentKeys: string[] = [];
-  readonly #generatedEventIds = new Set<string>();
-
-  constructor(trackingNumber: string, ids: SeededIds) {
-    super(trackingNumber, ids.next('shipment'));
-    this.#ids = ids;
-  }
-
-  override add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
-    const event = super.add(input, ids, atMs);
-    if (input.eventId === undefined) this.#generatedEventIds.add(event.eventId);
-    return event;
-  }
-
-  /**
-   * Creates the shipment of a tracker. Trackers with the same key follow the same shipment, with the same ids; trackers
-   * with another key have ids of their own, except for event ids that the test chose.
-   */
-  createShipment(key: string) {
-    if (!this.#shipmentKeys.includes(key)) this.#shipmentKeys.push(key);
-    const index = this.#shipmentKeys.indexOf(key);
-    const toOwnId = (id: string) => (index === 0 ? id : this.#ids.generate(id, index));
-    return {
-      shipment: new ShipmentState(this.trackingNumber, toOwnId(this.shipmentId)),
-      discover: (event: TrackingEvent): TrackingEvent =>
-        this.#generatedEventIds.has(event.eventId) ? { ...event, eventId: toOwnId(event.eventId) } : event,
-    };
-  }
 }
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
@@ -214,7 +185,7 @@ const LOST: EventInput = {
   status: 'The shipment is lost',
 };
 
-const journey: readonly ScenarioStep[] = [
+const ROUTE: readonly ScenarioStep[] = [
   step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
   step(5, BEIJING, CHINA_TIME, POSTED),
   step(14, BEIJING, 'local', DEPARTED),
@@ -229,13 +200,13 @@ function delivery(hours: number): readonly ScenarioStep[] {
   ];
 }
 
-/** The journeys that `fake.play` can play. */
+/** The scenarios that `fake.play` can play. */
 export const scenarios = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
-  delivered: [...journey, ...delivery(72)],
+  delivered: [...ROUTE, ...delivery(72)],
   /** A delivery fails, then the shipment is lost; then tracking stops. */
   exception: [
-    ...journey,
+    ...ROUTE,
     step(72, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
     step(75, SAN_RAFAEL, 'utc', { statusMilestone: 'failed_attempt' }),
     step(120, SAN_RAFAEL, 'utc', LOST),
@@ -243,7 +214,7 @@ export const scenarios = {
   ],
   /** Held by customs for two days, cleared and delivered; then tracking stops. */
   customs: [
-    ...journey,
+    ...ROUTE,
     step(44, SAN_RAFAEL, 'local', inTransit('customs_received', 'Handed to customs')),
     step(48, SAN_RAFAEL, 'local', HELD),
     step(96, SAN_RAFAEL, 'local', inTransit('customs_cleared', 'Cleared by customs')),

@@ -59,14 +59,13 @@ export class WebhookQueue {
   }
 
   /**
-   * Removes pushes from the queue and returns them.
+   * Removes all pushes from the queue.
    *
-   * @param max - maximum number of pushes; default all
    * @returns the pushes, oldest first
    */
-  take(max: number = Number.POSITIVE_INFINITY): QueuedPush[] {
+  take(): QueuedPush[] {
     this.#now();
-    return this.#waiting.splice(0, max);
+    return this.#waiting.splice(0);
   }
 
   /**

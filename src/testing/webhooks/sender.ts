@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MAX_TIMER_MS, sleep, systemClock } from '../../common/clock.ts';
+import { sleep, systemClock } from '../../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -49,14 +49,12 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * True, or options (which imply true), to repeat requests that the receiver does not accept, as the service does: up to 20
-   * attempts in six days, with waits that double from 15 s to 18 hours. A longer `Retry-After` replaces a wait. Default false.
+   * True, or options (which imply true), to send a request again until the receiver accepts it, as the service does: up to 20
+   * attempts in six days, with waits that double from 15 s to 18 hours. Default false.
    * `speed`, at least 1, divides these waits. Default 250000: all waits together take two seconds. With 1, use fake timers.
-   * `delayMs` is used instead of the doubling waits and is not divided. `maxAttempts` is the number of attempts, default 20.
+   * `maxAttempts` is the number of attempts, default 20.
    */
-  readonly until2xx?:
-    | boolean
-    | { readonly maxAttempts?: number; readonly delayMs?: number; readonly speed?: number };
+  readonly until2xx?: boolean | { readonly maxAttempts?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
   /** `flat`: a request is `{ trackerId, clientTrackerId, events }`; proofs of delivery stay enveloped. Default `enveloped`. */
@@ -69,9 +67,7 @@ export interface WebhookSenderOptions {
 
 /** One request to the receiver. */
 export interface SentWebhook {
-  /** The ids of the messages in the request. */
-  readonly messageIds: readonly string[];
-  /** Counts from 1; above 1 for repeats after a failure. */
+  /** Counts from 1; above 1 when the request was not accepted before. */
   readonly attempt: number;
   /** The receiver's status; `null` when the receiver threw, could not be reached or took too long. */
   readonly status: number | null;
@@ -87,7 +83,7 @@ export interface WebhookSenderReport {
   readonly accepted: number;
   /** Items never accepted, which the service would not send again. */
   readonly lost: number;
-  /** Every request in the order of the responses, including duplicates and repeats. */
+  /** Every request in the order of the responses, including duplicates and redeliveries. */
   readonly sent: readonly SentWebhook[];
 }
 
@@ -115,14 +111,13 @@ export interface WebhookSender {
    *
    * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check
    * that sent something; its errors go to the console
-   * @returns a function that stops sending, and resolves when the last request and its repeats are over
+   * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
    */
   start(options?: StartOptions): () => Promise<void>;
 }
 
-const repeatOptions = z.strictObject({
+const redeliveryOptions = z.strictObject({
   maxAttempts: countOption(1).default(MAX_ATTEMPTS),
-  delayMs: delayOption.optional(),
   speed: speedOption.default(DEFAULT_SPEED),
 });
 
@@ -139,7 +134,7 @@ const senderOptions = z.strictObject({
   shuffle: switchOption.default(false),
   seed: seedOption.default(1),
   concurrency: countOption(1).default(1),
-  until2xx: switchWithOptions('until2xx', repeatOptions).prefault(false),
+  until2xx: switchWithOptions('until2xx', redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
   shape: choiceOption(['enveloped', 'flat']).default('enveloped'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
@@ -171,12 +166,6 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   const responseBody = text === '' ? null : jsonOrText(text);
   const succeeded = response.ok && Object(responseBody).success !== false;
   return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
-}
-
-/** Reads `Retry-After`, in seconds or as a date (RFC 9110); returns 0 without the header. */
-function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders']): number {
-  const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Sends one request to the receiver, or a probe if there is no body. Never rejects. */
@@ -220,7 +209,7 @@ function callObserver(observer: () => unknown): void {
 
 /**
  * Sends webhooks as the service does: takes the pushes that a fake queued and sends them to your receiver,
- * with the duplicates, disorder and repeats that the real service is known for.
+ * with the duplicates, the disorder and the redeliveries that the real service is known for.
  *
  * @param options - see `WebhookSenderOptions`; `target` and `fake` are required
  * @returns the sender
@@ -256,8 +245,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   async function attemptJob({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
     const outcome = await sendToReceiver(receiver, JSON.stringify(body));
-    const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
-    const request = { messageIds, attempt, status: outcome.status, succeeded: outcome.succeeded };
+    const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
     callObserver(() => rest.onSent?.(request, pushes));
@@ -266,12 +254,9 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   async function sendUntilAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
-      const { succeeded, responseHeaders } = await withinConcurrency(() => attemptJob(job, attempt, sent));
+      const { succeeded } = await withinConcurrency(() => attemptJob(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      const serviceWaitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
-      const scheduledMs = until2xx.delayMs ?? serviceWaitMs / until2xx.speed;
-      const retryAfterMs = getRetryAfterMs(responseHeaders) / until2xx.speed;
-      await sleep(Math.min(Math.max(scheduledMs, retryAfterMs), MAX_TIMER_MS));
+      await sleep(Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS) / until2xx.speed);
     }
   }
 
@@ -310,7 +295,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start(options = {}) {
       const { everyMs, onReport } = checkOptions(startOptions, options);
-      // Checks may overlap, so that a push that waits for its repeat does not hold up later pushes.
+      // Checks may overlap, so that a push that waits for its redelivery does not hold up later pushes.
       const checks = new Set<Promise<void>>();
       const checkQueue = async () => {
         // Do not call `flush` here, because under a steady stream of pushes it would never end.
