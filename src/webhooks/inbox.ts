@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { linkedController, onAbort } from '../common/abort.ts';
-import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
+import { ReschedulableTimer, sleep, systemClock, unref } from '../common/clock.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
-import { callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
+import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
 import {
   applyClaim,
   CallbackTimeoutError,
@@ -14,6 +14,8 @@ import {
   getKeys,
   isClaimed,
   isOpen,
+  isReturned,
+  isUndone,
   type Job,
   planJobs,
   setState,
@@ -36,6 +38,8 @@ const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
 const COMMIT_TRIES_MS = 10_000;
 const MAX_COMMIT_PAUSE_MS = 1_600;
+/** Timers fire up to 1 ms early, and clocks differ by as much. */
+const TIMER_TOLERANCE_MS = 2;
 
 /**
  * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
@@ -137,6 +141,8 @@ async function callOnOther(
     try {
       await callWithTimeout(() => onOther(message), callbackTimeoutMs);
     } catch (error) {
+      // A callback that was cut short by a shutdown has not failed.
+      if (signal?.aborted) return { failures, isInterrupted: true };
       onError(error, 'other', []);
       failures.push({ keys: [], error });
     }
@@ -152,54 +158,51 @@ class Round {
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  readonly #lateRenewals: StoreTimeoutError[] = [];
-  #items: readonly WorkItem[] = [];
+  /** One for each claim that was given up: resolves when it may have reached the store after all. */
+  readonly #lateClaims: Promise<unknown>[] = [];
+  #items: readonly WorkItem[];
   #leaseEndsAt = 0;
   #renewsAt = 0;
   #renewal: Promise<void> | undefined;
   #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
   #isWorking = true;
+  #isTimerBusy = false;
   #isCommitFailing = false;
+  /** True once a redelivered event was met: from then on, each job is claimed and committed alone. */
+  #isOneByOne = false;
 
   constructor(settings: InboxSettings, jobs: readonly Job[], signal: AbortSignal | undefined) {
     this.#settings = settings;
     this.#jobs = jobs;
     this.#signal = signal;
+    this.#items = getItems(jobs).filter(isOpen);
   }
 
   async run(): Promise<void> {
-    const items = getItems(this.#jobs).filter(isOpen);
-    try {
-      await this.#claim(items, isOpen);
-    } catch (error) {
-      this.#settings.onError(error, 'claim', getKeys(items));
-      setState(items, 'unavailable');
-      // The store may have executed the failed claim, or may still do so. Release without waiting for a store that may be down.
-      const release = () => void this.#release(items).catch(() => {});
-      release();
-      if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
-      return;
+    await this.#claim(this.#items, isOpen).catch((error) => this.#giveUp(this.#items, error));
+    this.#items = this.#items.filter((item) => isClaimed(item) || item.state === 'unavailable');
+    if (this.#items.some(isClaimed)) {
+      this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
+      this.#setTimer();
+      const unsubscribe = onAbort(this.#signal, () => this.#interrupt());
+      for (const job of this.#jobs) await this.#handle(job);
+      await this.#commitUntilDone();
+      unsubscribe();
     }
-    this.#items = items.filter(isClaimed);
-    if (this.#items.length === 0) return;
-    this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
-    this.#setTimer();
-    const unsubscribe = onAbort(this.#signal, () => this.#interrupt());
-    for (const job of this.#jobs) await this.#handle(job);
-    await this.#commitUntilDone();
-    unsubscribe();
     this.#isWorking = false;
     this.#timer.clear();
-    const ended = this.#releaseUndone();
-    if (!isStoreDown(this.#items)) await ended;
+    const released = this.#releaseUndone();
+    // Do not wait for a store that may be down.
+    if (!isStoreDown(this.#items)) await released;
   }
 
   async #handle(job: Job): Promise<void> {
-    if (!job.items.some(isClaimed)) return;
-    await this.#ensureLeases();
+    if (!job.items.some(isUndone)) return;
+    await this.#ensureLeases(job.items);
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
     const claimed = job.items.filter(isClaimed);
-    // An event that kills the process takes the later events of its webhook with it, so only the first job is not called again.
+    if (claimed.some(({ attempt }) => attempt > 1)) await this.#isolate(job);
+    // The attempts before the first job of a webhook was isolated count for its later jobs, too. So only the first one is not called.
     const exhausted =
       claimed.some(this.#isExhausted) && !this.#hasSkippedCall() ? claimed.filter(this.#isExhausted) : [];
     for (const item of exhausted) await this.#deadLetter(item, this.#buildExhaustedError(item));
@@ -220,12 +223,25 @@ class Round {
     }
   }
 
+  /**
+   * A redelivered event may kill the process. So commit what was handled before it, and give later items back until it is their
+   * turn: then no other event is repeated, none loses an attempt, and another receiver can handle them.
+   */
+  async #isolate(job: Job): Promise<void> {
+    if (this.#isOneByOne) return;
+    this.#isOneByOne = true;
+    const later = this.#items.filter((item) => isClaimed(item) && !job.items.includes(item));
+    setState(later, 'open');
+    await Promise.all([this.#commit(), this.#tryRelease(later)]);
+  }
+
   readonly #isExhausted = ({ attempt }: WorkItem): boolean => attempt > this.#settings.maxAttempts;
 
   /** True if an exhausted item was handled before, in this round or in an earlier one. */
   #hasSkippedCall(): boolean {
-    const isPending = (item: WorkItem) => isOpen(item) || isClaimed(item);
-    return getItems(this.#jobs).some((item) => this.#isExhausted(item) && !isPending(item));
+    return getItems(this.#jobs).some(
+      (item) => this.#isExhausted(item) && !isUndone(item) && item.state !== 'busy',
+    );
   }
 
   #buildExhaustedError({ attempt }: WorkItem): TrackingError {
@@ -238,7 +254,7 @@ class Round {
   async #deadLetter(item: WorkItem, error: unknown): Promise<void> {
     const { onDeadLetter, onError } = this.#settings;
     // Renew the lease first, because two receivers must not report the same dead letter.
-    await this.#ensureLeases();
+    await this.#ensureLeases([item]);
     if (!isClaimed(item) || onDeadLetter === undefined) return;
     const { event, message, key } = item;
     const failure = await this.#call([item], (context) =>
@@ -282,9 +298,7 @@ class Round {
   async #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): Promise<void> {
     setState(items, state);
     for (const item of items) this.#uncommitted.add(item);
-    // A redelivered event may kill the process. Commit what was handled before it, so that only that event runs out of attempts.
-    const isRedelivered = items.some(({ attempt }) => attempt > 1);
-    if (isRedelivered && !this.#isCommitFailing) await this.#commit();
+    if (this.#isOneByOne && !this.#isCommitFailing) await this.#commit();
   }
 
   /** Leases all items, but then updates only those that pass `canUpdate`, because the others already have their outcome. */
@@ -292,10 +306,16 @@ class Round {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
     const claimedAt = systemClock.now();
-    const claims = checkClaims(
-      await this.#limit(async () => store.claim(keys, { token: this.#token, leaseMs })),
-      keys.length,
-    );
+    let claims: readonly Claim[];
+    try {
+      claims = checkClaims(
+        await this.#limit(async () => store.claim(keys, { token: this.#token, leaseMs })),
+        keys.length,
+      );
+    } catch (error) {
+      this.#expectLateClaim(error, claimedAt);
+      throw error;
+    }
     this.#leaseEndsAt = claimedAt + leaseMs;
     for (const [index, item] of items.entries()) {
       const claim = claims[index];
@@ -303,38 +323,43 @@ class Round {
     }
   }
 
-  /** Renews handled items, too, because they stay leased until they are committed. */
-  async #renew(): Promise<void> {
-    const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
-    try {
+  /** Shares a renewal that is under way. Handled items are renewed, too, because they stay leased until they are committed. */
+  #renew(): Promise<void> {
+    const renew = async () => {
+      const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
       if (items.length > 0) await this.#claim(items, isClaimed);
+      if (this.#callUnderWay?.items.every(isClaimed) === false) {
+        this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
+      }
+    };
+    this.#renewal ??= renew().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  /** Claims items that were given back, or renews leases that are half over, as after a suspension of the machine. */
+  async #ensureLeases(items: readonly WorkItem[]): Promise<void> {
+    const returned = items.filter(isReturned);
+    try {
+      if (returned.length > 0) await this.#claim(returned, isReturned);
+      else if (systemClock.now() >= this.#leaseEndsAt - this.#settings.leaseMs / 2) await this.#renew();
     } catch (error) {
-      if (error instanceof StoreTimeoutError) this.#lateRenewals.push(error);
-      throw error;
-    }
-    if (this.#callUnderWay?.items.every(isClaimed) === false) {
-      this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
+      this.#giveUp(this.#items.filter(isUndone), error);
     }
   }
 
-  /** Renews leases that are half over. If this machine was suspended, other receivers may have taken items over. */
-  async #ensureLeases(): Promise<void> {
-    if (systemClock.now() < this.#leaseEndsAt - this.#settings.leaseMs / 2) return;
-    try {
-      await this.#renew();
-    } catch (error) {
-      // Give up all items, because each of them would wait for the store again.
-      const items = this.#items.filter(isClaimed);
-      this.#settings.onError(error, 'claim', getKeys(items));
-      setState(items, 'unavailable');
-    }
+  /** Gives up all items, because each of them would wait for the store again. */
+  #giveUp(items: readonly WorkItem[], error: unknown): void {
+    this.#settings.onError(error, 'claim', getKeys(items));
+    setState(items, 'unavailable');
   }
 
   #setTimer(): void {
     const hasLease = systemClock.now() < this.#leaseEndsAt;
     const leaseEnd = hasLease ? this.#leaseEndsAt : Number.POSITIVE_INFINITY;
     // This timer alone must not keep the process alive.
-    this.#timer.set(this.#renewal === undefined ? Math.min(this.#renewsAt, leaseEnd) : leaseEnd, false);
+    this.#timer.set(this.#isTimerBusy ? leaseEnd : Math.min(this.#renewsAt, leaseEnd), false);
   }
 
   #wake(): void {
@@ -345,34 +370,29 @@ class Round {
         new TrackingError('The lease ended, and the store did not renew it'),
       );
     }
-    if (now >= this.#renewsAt && this.#renewal === undefined) {
-      this.#renewal = this.#commitAndRenew().finally(() => {
-        this.#renewal = undefined;
-        this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
-        if (this.#isWorking) this.#setTimer();
-      });
-    }
+    if (now >= this.#renewsAt && !this.#isTimerBusy) void this.#commitAndRenew();
     this.#setTimer();
   }
 
   async #commitAndRenew(): Promise<void> {
+    this.#isTimerBusy = true;
     await this.#commit();
     await this.#renew().catch((error) => {
-      const items = this.#items.filter(isClaimed);
-      this.#settings.onError(error, 'renew', getKeys(items));
+      this.#settings.onError(error, 'renew', getKeys(this.#items.filter(isClaimed)));
     });
+    this.#isTimerBusy = false;
+    this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
+    if (this.#isWorking) this.#setTimer();
   }
 
   /** At a shutdown the process may end at any moment, so commit what is handled, and release what is not called any more. */
   #interrupt(): void {
     const isUncalled = (item: WorkItem) =>
-      isClaimed(item) && item.error === undefined && this.#callUnderWay?.items.includes(item) !== true;
+      isUndone(item) && item.error === undefined && this.#callUnderWay?.items.includes(item) !== true;
     const uncalled = this.#items.filter(isUncalled);
     setState(uncalled, 'interrupted');
     void this.#commit();
-    void this.#release(uncalled).catch((error) =>
-      this.#settings.onError(error, 'release', getKeys(uncalled)),
-    );
+    void this.#tryRelease(uncalled);
   }
 
   /** Tries to commit for ten seconds, because without the commit a redelivery would repeat work that is done. */
@@ -408,21 +428,28 @@ class Round {
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
-    // Wait for a running renewal before releasing.
-    await this.#renewal;
-    let isReleased = true;
-    await Promise.all([this.#release(failed, true), this.#release(others)]).catch((error) => {
-      isReleased = false;
-      this.#settings.onError(error, 'release', getKeys([...failed, ...others]));
-    });
-    // A renewal that was given up may reach the store late. After the release, it leases the keys again and counts an attempt,
-    // which must not count. If the release has failed, the attempt that failed must count.
-    const releaseAgain = () => Promise.all([this.#release(failed, !isReleased), this.#release(others)]);
-    for (const late of this.#lateRenewals) late.onLateSuccess(() => void releaseAgain().catch(() => {}));
+    const [isCounted] = await Promise.all([this.#tryRelease(failed, true), this.#tryRelease(others)]);
+    // A claim that arrives after the release leases the keys again and counts an attempt, which must not count. If the release
+    // has failed, the attempt that failed must count.
+    const releaseAgain = () => Promise.all([this.#release(failed, !isCounted), this.#release(others)]);
+    for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
+  }
+
+  async #tryRelease(items: readonly WorkItem[], isCounted = false): Promise<boolean> {
+    try {
+      await this.#release(items, isCounted);
+      return true;
+    } catch (error) {
+      // If the store is down, its failed claim was reported already.
+      if (!isStoreDown(this.#items)) this.#settings.onError(error, 'release', getKeys(items));
+      return false;
+    }
   }
 
   async #release(items: readonly WorkItem[], isCounted = false): Promise<void> {
     if (items.length === 0) return;
+    // Wait for a running renewal before releasing.
+    await this.#renewal?.catch(() => {});
     const options = { token: this.#token, ...(!isCounted && { uncounted: true }) };
     await this.#limit(async () => this.#settings.store.release(getKeys(items), options));
   }
@@ -431,5 +458,16 @@ class Round {
   #limit<Result>(call: () => Promise<Result>): Promise<Result> {
     const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
     return ownsTimeLimit ? call() : callStore(call, storeTimeoutMs);
+  }
+
+  #expectLateClaim(error: unknown, claimedAt: number): void {
+    const { storeTimeoutMs } = this.#settings;
+    if (error instanceof StoreTimeoutError) {
+      this.#lateClaims.push(new Promise<void>((resolve) => error.onLateSuccess(resolve)));
+    } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
+      // The store gave the call up itself, so nobody tells when it arrives. Expect it within another time limit.
+      const arrival = new Promise<void>((resolve) => unref(systemClock.setTimeout(resolve, storeTimeoutMs)));
+      this.#lateClaims.push(arrival);
+    }
   }
 }

@@ -9,6 +9,7 @@ import type { CallbackContext, WebhookCallbacks } from './options.ts';
 import type { KeyedMessage } from './parse.ts';
 
 export type ItemState =
+  // Not claimed yet, or given back before its turn.
   | 'open'
   | 'busy'
   // This receiver holds the lease and has not handled the item yet.
@@ -54,6 +55,16 @@ export function isOpen({ state }: WorkItem): boolean {
 
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
+}
+
+/** True for an item that was given back, once its round has claimed all. */
+export function isReturned({ state }: WorkItem): boolean {
+  return state === 'open';
+}
+
+/** True for an item that its round must still handle. */
+export function isUndone(item: WorkItem): boolean {
+  return isClaimed(item) || isReturned(item);
 }
 
 export function setState(items: readonly WorkItem[], state: ItemState): void {

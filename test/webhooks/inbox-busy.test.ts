@@ -135,6 +135,25 @@ describe('an abort', () => {
     expect(await store.lease('e2')).toBe('done');
   });
 
+  test('an abort while a renewal is under way → released only after the renewal, so that the event is free', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(TWO, () => work.promise, { signal: shutdown.signal });
+    const slow = deferred();
+    await vi.advanceTimersByTimeAsync(1);
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(20_000);
+    shutdown.abort();
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = () => {};
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await store.lease('e2')).toBe('acquired');
+    work.resolve();
+    await processing;
+  });
+
   test.each([
     ['rejects', (work: ReturnType<typeof deferred<void>>) => work.reject(failure)],
     ['runs into callbackTimeoutMs', () => vi.advanceTimersByTimeAsync(5_000)],
@@ -212,6 +231,29 @@ describe('an abort', () => {
       ['e1', 1],
       ['e2', 2],
     ]);
+  });
+
+  test.each([
+    ['while a redelivered event is called', 'e1'],
+    ['while the next event is claimed again', 'e2'],
+  ])('an abort %s → that event is not called, and free', async (_title, when) => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    for (const eventId of ['e1', 'e2']) await store.lease(eventId, 10, 'dead');
+    vi.advanceTimersByTime(11);
+    const handled: unknown[] = [];
+    const onEvent = ({ eventId }: { eventId?: unknown }) => {
+      handled.push(eventId);
+      if (when === 'e1') shutdown.abort();
+      else store.on('claim', () => shutdown.abort());
+    };
+    const report = await makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
+    expect(handled).toEqual(['e1']);
+    expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
+    store.before = () => {};
+    const next = vi.fn();
+    await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, next);
+    expect(next.mock.calls).toMatchObject([[{ eventId: 'e2' }, { attempt: 2 }]]);
   });
 
   test('an abort while waiting for another receiver → outcome busy at once', async () => {

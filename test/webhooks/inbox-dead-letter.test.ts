@@ -172,16 +172,24 @@ describe('a callback that kills the process', () => {
     return isDead ? { handled } : { handled, report: await processing };
   }
 
-  test('event 1 of 20 kills ten processes → it alone is dead-lettered, without a call; 2 to 20 are handled', async () => {
+  test('event 1 of 20 kills ten processes → it alone is dead-lettered, without a call; 2 to 20 get all their attempts', async () => {
     const store = new ScriptedStore();
     const onDeadLetter = vi.fn();
     const isFatal = vi.fn((eventId: unknown) => eventId === 'e101');
     for (let round = 1; round <= 10; round += 1) {
       expect(await processUntilDeath(store, isFatal, { onDeadLetter })).toEqual({ handled: [] });
     }
+    const { attempts, handler } = failingOn('e102');
+    expect(await makeInbox({ store, onDeadLetter }).process(TWENTY, handler)).toMatchObject({
+      outcome: 'failed',
+      handled: 18,
+      deadLettered: 1,
+      failures: [{ keys: [buildKey('e102')] }],
+    });
+    expect(attempts).toEqual(IDS.slice(1).map((eventId) => `${eventId}#2`));
     const { handled, report } = await processUntilDeath(store, isFatal, { onDeadLetter });
-    expect(report).toMatchObject({ outcome: 'done', handled: 19, deadLettered: 1 });
-    expect(handled).toEqual(IDS.slice(1));
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 19 });
+    expect(handled).toEqual(['e102']);
     expect(onDeadLetter.mock.calls).toMatchObject([
       [
         { eventId: 'e101' },
@@ -194,13 +202,54 @@ describe('a callback that kills the process', () => {
     expect(isFatal.mock.calls.filter(([eventId]) => eventId === 'e101')).toHaveLength(10);
   });
 
+  test('while a redelivered event is called → other receivers may take the later events, and they are not handled twice', async () => {
+    const store = new ScriptedStore();
+    for (const eventId of ['e1', 'e2']) await store.lease(eventId, 10, 'dead');
+    vi.advanceTimersByTime(11);
+    const handled: unknown[] = [];
+    const inbox = makeInbox({ store });
+    const report = await inbox.process(TWO, async ({ eventId }) => {
+      handled.push(eventId);
+      const other = await inbox.process(payload(tracking('t1', 'e2')), (event) =>
+        handled.push(event.eventId),
+      );
+      expect(other).toMatchObject({ outcome: 'done', handled: 1 });
+    });
+    expect(handled).toEqual(['e1', 'e2']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+  });
+
+  test('a new event before a redelivered one → committed before the redelivered one is called', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e2', 10, 'dead');
+    vi.advanceTimersByTime(11);
+    const statuses: unknown[] = [];
+    await makeInbox({ store }).process(TWO, async ({ eventId }) => {
+      if (eventId === 'e2') statuses.push(await store.lease('e1'));
+    });
+    expect(statuses).toEqual(['done']);
+  });
+
+  test('the store goes down before a later event is claimed again → unavailable, and not called', async () => {
+    const store = new ScriptedStore();
+    for (const eventId of ['e1', 'e2']) await store.lease(eventId, 10, 'dead');
+    vi.advanceTimersByTime(11);
+    const handled: unknown[] = [];
+    const report = await makeInbox({ store }).process(TWO, ({ eventId }) => {
+      handled.push(eventId);
+      store.on('claim', () => Promise.reject(failure));
+    });
+    expect(handled).toEqual(['e1']);
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
+  });
+
   test('events 1 and 5 of 20 kill, maxAttempts 3 → only these two are dead-lettered', async () => {
     const store = new ScriptedStore();
     const dead: unknown[] = [];
     const options = { maxAttempts: 3, onDeadLetter: (event: unknown) => void dead.push(event) };
     const isFatal = (eventId: unknown) => eventId === 'e101' || eventId === 'e105';
     const handled: unknown[] = [];
-    for (let round = 1; round <= 5; round += 1) {
+    for (let round = 1; round <= 6; round += 1) {
       handled.push(...(await processUntilDeath(store, isFatal, options)).handled);
     }
     expect(dead).toMatchObject([{ eventId: 'e101' }, { eventId: 'e105' }]);
@@ -251,7 +300,11 @@ test('two events above maxAttempts, the second leased for longer → only the fi
 
 test.each([
   ['first attempts → one commit at the end', 0, ['claim', 'commit']],
-  ['second attempts → a commit after each event', 1, ['claim', 'commit', 'commit']],
+  [
+    'second attempts → the second is released, and claimed again when its turn comes',
+    1,
+    ['claim', 'release', 'commit', 'claim', 'commit'],
+  ],
 ])('two events, %s', async (_title, earlier, operations) => {
   const store = new ScriptedStore();
   for (let attempt = 0; attempt < earlier; attempt += 1) {

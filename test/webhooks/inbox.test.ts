@@ -161,4 +161,20 @@ describe('onOther', () => {
     expect(onOther).toHaveBeenCalledOnce();
     expect(report.outcome).toBe('interrupted');
   });
+
+  test('an onOther that rejects after an abort → interrupted, not failed', async () => {
+    const shutdown = new AbortController();
+    const onError = vi.fn();
+    const onOther = () => {
+      shutdown.abort();
+      return Promise.reject(new Error('the database is closed'));
+    };
+    const report = await makeInbox({ onError }).process(
+      payload(tracking('t1')),
+      { onOther },
+      { signal: shutdown.signal },
+    );
+    expect(report).toMatchObject({ outcome: 'interrupted', failures: [] });
+    expect(onError).not.toHaveBeenCalled();
+  });
 });
