@@ -199,14 +199,13 @@ class Round {
   async #handle(job: Job): Promise<void> {
     if (!job.items.some(isUndone)) return;
     await this.#ensureLeases(job.items);
+    if (job.items.some((item) => isClaimed(item) && item.attempt > 1)) await this.#isolate(job);
+    // The first attempt of a webhook counts for all of its events, called or not. So only one job is left uncalled.
+    const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
+    const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
+    for (const item of uncalled) await this.#deadLetter(item, this.#buildExhaustedError(item));
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
-    const claimed = job.items.filter(isClaimed);
-    if (claimed.some(({ attempt }) => attempt > 1)) await this.#isolate(job);
-    // The attempts before the first job of a webhook was isolated count for its later jobs, too. So only the first one is not called.
-    const exhausted =
-      claimed.some(this.#isExhausted) && !this.#hasSkippedCall() ? claimed.filter(this.#isExhausted) : [];
-    for (const item of exhausted) await this.#deadLetter(item, this.#buildExhaustedError(item));
-    const items = claimed.filter((item) => isClaimed(item) && !exhausted.includes(item));
+    const items = job.items.filter((item) => isClaimed(item) && !uncalled.includes(item));
     if (items.length === 0) return;
     const failure = await this.#call(items, (context) => job.call(items, context));
     if (failure === undefined) return this.#finish(items, 'handled');
