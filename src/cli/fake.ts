@@ -56,26 +56,26 @@ const CONCURRENT_PUSHES = 4;
 const STOP_GRACE_MS = 1000;
 
 export function addFake(program: Command, { terminal }: Context): void {
-  const command = program.command('fake').description('serve a fake service, to try the commands');
+  const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
-    .option('--play <name>', PLAYS.join(', '), repeatable(parsePlay))
-    .option('--speed <number>', 'times faster than real time', parseSpeed, 1)
-    .option('--fail <what>', '[ENDPOINT:]STATUS-OR-KIND[:TIMES], e.g. all:500:3', repeatable(parseFailure))
-    .option('--latency <ms>', 'wait before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
-    .option('--limit <n>', '[ENDPOINT:]NUMBER a second, or off', repeatable(parseLimit))
-    .option('--quota <n>', 'trackers that the plan may create', wholeNumber('quota', MAX_COUNT))
-    .option('--per-call', 'give the account the per-call plan, too')
-    .option('--webhook-url <url>', 'push webhooks to this URL', parseWebhookUrl)
-    .addOption(secretOption('--webhook-secret <s>', 'sent with each push'))
-    .option('--duplicates <n>', 'send each push this many times more', wholeNumber('duplicates', 100), 0)
+    .option('--play <name>', 'story of new trackers (default: delivered)', repeatable(parsePlay))
+    .option('--speed <number>', 'speed of plays; at 60, a minute is an hour', parseSpeed, 1)
+    .option('--fail <what>', 'failure: [ENDPOINT:]STATUS-OR-KIND[:TIMES]', repeatable(parseFailure))
+    .option('--latency <ms>', 'time before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
+    .option('--limit <n>', 'limit: [ENDPOINT:]REQUESTS-A-SECOND, or off', repeatable(parseLimit))
+    .option('--quota <n>', 'number of trackers in the plan', wholeNumber('quota', MAX_COUNT))
+    .option('--per-call', 'allow per-call searches, too')
+    .option('--webhook-url <url>', 'URL that gets the webhooks', parseWebhookUrl)
+    .addOption(secretOption('--webhook-secret <s>', 'secret of each webhook'))
+    .option('--duplicates <n>', 'number of repeats of each push', wholeNumber('duplicates', 100), 0)
     .option('--shuffle', 'send waiting pushes in random order')
-    .option('--api-key <key>', 'accept this key only; up to 20 times', repeatable(parseApiKey))
-    .option('--seed <text>', 'the same seed gives the same ids', '1')
+    .option('--api-key <key>', 'key to accept; up to 20 times (default: any)', repeatable(parseApiKey))
+    .option('--seed <text>', 'seed of the ids', '1')
     .addHelpText(
       'after',
       `
-Plays take turns; the default "delivered" takes 77 seconds with --speed 3600.
-Kinds of failures: ${KINDS.join(', ')}.`,
+Plays, which take turns: ${PLAYS.join(', ')}.
+Failures: 400 to 599, ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
@@ -182,11 +182,11 @@ export function formatGreeting(url: string, flags: FakeFlags, colours: Colours):
     colours.bold(`tracking-client fake ${VERSION}`),
     `  Base URL  ${colours.green(url)}`,
     `  API key   ${apiKey.length === 0 ? 'any key is' : keys} accepted`,
-    `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url turns them on' : `${webhookUrl}, ${secret}`}`,
+    `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url sends them to your app' : `${webhookUrl}, ${secret}`}`,
     `  Play      ${plays.length === 0 ? 'none; events come from POST /__fake/events' : play}`,
     `  For apps  export TRACKING_BASE_URL=${url}${hint}`,
     `  By hand   curl -H "Authorization: Bearer ${key}" ${url}/couriers`,
-    colours.dim('  Ctrl-C stops it.'),
+    colours.dim('  Ctrl-C stops the service.'),
   ].join('\n');
 }
 

@@ -1,5 +1,11 @@
 import { type Command, Option } from 'commander';
-import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
+import {
+  ConfigurationError,
+  type Logger,
+  type TrackerInput,
+  type TrackerRequestOptions,
+  TrackingClient,
+} from 'tracking-client';
 import { CommandError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 
@@ -16,20 +22,25 @@ export interface ServiceFlags {
   readonly json?: boolean;
 }
 
+export const JSON_HELP = 'print JSON, one value a line';
+export const SECRET_HELP = 'better set the variable: others can read a command line';
+
 export function addServiceFlags(command: Command): Command {
   return command
-    .option('--json', 'print JSON, one value a line')
+    .option('--json', JSON_HELP)
     .addOption(new Option('--base-url <url>', 'URL of the service').env('TRACKING_BASE_URL'))
-    .addOption(new Option('--api-key <key>', 'safer as a variable').env('TRACKING_API_KEY'))
-    .option('--allow-insecure-http', 'send the key over http: (TRACKING_ALLOW_INSECURE_HTTP=1)');
+    .addOption(new Option('--api-key <key>', `API key; ${SECRET_HELP}`).env('TRACKING_API_KEY'))
+    .option('--allow-insecure-http', 'allow http: to another host (env: TRACKING_ALLOW_INSECURE_HTTP=1)');
 }
 
 export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
   const { baseUrl, apiKey } = flags;
-  const advice = 'To try it without an account, run `npx tracking-client fake` in another terminal';
+  const advice = 'To try the command without an account, run `npx tracking-client fake` in another terminal';
   if (!baseUrl)
-    throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${advice}`);
-  if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${advice}`);
+    throw new CommandError(
+      `The URL of the service is missing; set TRACKING_BASE_URL or --base-url. ${advice}`,
+    );
+  if (!apiKey) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
   const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
   const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
   try {
@@ -60,9 +71,9 @@ export interface ShipmentFlags extends ServiceFlags {
 
 export function addShipmentFlags(command: Command): Command {
   command
-    .option('--courier <code>', 'courier code; up to three times', repeatable(String))
-    .option('--destination <country>', 'country code, which some couriers need')
-    .option('--post-code <code>', 'post code, which some couriers need');
+    .option('--courier <code>', 'code from `couriers`; up to three times', repeatable(String))
+    .option('--destination <country>', 'destination country code, which some couriers need')
+    .option('--post-code <code>', 'destination post code, which some couriers need');
   return addServiceFlags(command);
 }
 
@@ -76,6 +87,21 @@ export function buildInput(
     ...(destination !== undefined && { destinationCountryCode: destination }),
     ...(postCode !== undefined && { destinationPostCode: postCode }),
   };
+}
+
+const NAMES = ['id', 'client-id', 'number'] as const;
+
+export interface NamedTrackersFlags extends ServiceFlags {
+  readonly by: (typeof NAMES)[number];
+}
+
+export function byOption(preset: NamedTrackersFlags['by']): Option {
+  return new Option('--by <kind>', 'what the argument is').choices(NAMES).default(preset);
+}
+
+/** Builds the options of a call that gets an id of the kind `--by`. */
+export function buildIdOptions({ by }: NamedTrackersFlags, { signal }: Terminal): TrackerRequestOptions {
+  return { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) };
 }
 
 /** Rejects the value of a flag; leave `text` out when it may be a secret. */
@@ -113,6 +139,11 @@ function parseHost(text: string): string {
 
 export function addListenFlags(command: Command, port: number): Command {
   return command
-    .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), port)
-    .option('--host <address>', 'address to bind', parseHost, '127.0.0.1');
+    .option(
+      '-p, --port <number>',
+      'port to listen on; 0 for any free port',
+      wholeNumber('port', 65_535),
+      port,
+    )
+    .option('--host <address>', 'address to listen on', parseHost, '127.0.0.1');
 }

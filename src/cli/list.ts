@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Courier, Tracker } from 'tracking-client';
 import { addServiceFlags, type Context, createClient, type ServiceFlags, wholeNumber } from './flags.ts';
 import { EXIT, type Terminal } from './terminal.ts';
-import { formatTable, formatTime, plain } from './text.ts';
+import { describeNoneTracked, formatTable, formatTime, plain } from './text.ts';
 
 interface ListFlags extends ServiceFlags {
   readonly limit: number;
@@ -16,19 +16,28 @@ const MAX_PAGE_SIZE = 500;
 export function addList(program: Command, { terminal, logger }: Context): void {
   const command = program
     .command('list')
-    .description('list the trackers of the account, newest first')
-    .option('--tracked', 'only those that are still tracked')
-    .option('--limit <number>', 'how many at most', wholeNumber('limit', MAX_LIMIT), DEFAULT_LIMIT);
+    .description('List the trackers of the account, newest first')
+    .option('--tracked', 'list only trackers that are still tracked')
+    .option(
+      '--limit <number>',
+      'number of trackers to list at most',
+      wholeNumber('limit', MAX_LIMIT),
+      DEFAULT_LIMIT,
+    );
   addServiceFlags(command).action(async (flags: ListFlags) => {
     const { limit, tracked = false, json } = flags;
     const found: Tracker[] = [];
     let count = 0;
+    let untracked = 0;
     let hasMore = false;
     // The filter may skip any number of trackers, so read the largest pages.
     const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
     const { trackers } = createClient(flags, logger);
     for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
-      if (tracked && !tracker.isTracked) continue;
+      if (tracked && !tracker.isTracked) {
+        untracked += 1;
+        continue;
+      }
       hasMore = count >= limit;
       if (hasMore) break;
       count += 1;
@@ -36,9 +45,8 @@ export function addList(program: Command, { terminal, logger }: Context): void {
       else found.push(tracker);
     }
     if (found.length > 0) terminal.print(formatTrackers(found, terminal));
-    if (count === 0)
-      terminal.warn(tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
-    if (hasMore) terminal.warn(`Only the newest ${limit} are shown; --limit shows more`);
+    if (count === 0 && !hasMore) terminal.warn(describeNoneTracked(untracked));
+    if (hasMore) terminal.warn(`Only the newest ${limit} are shown; a higher --limit shows more`);
   });
 }
 
@@ -60,7 +68,7 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
 export function addCouriers(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('couriers [text]')
-    .description('list couriers: all, or those that contain a text');
+    .description('List couriers: all, or those that contain a text');
   addServiceFlags(command).action(async (text: string | undefined, flags: ServiceFlags) => {
     const wanted = (text ?? '').toLowerCase();
     const couriers = await createClient(flags, logger).couriers.list({ signal: terminal.signal });
@@ -68,7 +76,9 @@ export function addCouriers(program: Command, { terminal, logger, end }: Context
       [courierCode, courierName, countryCode].some((value) => plain(value).toLowerCase().includes(wanted)),
     );
     if (found.length === 0) {
-      terminal.warn(`No courier has ${JSON.stringify(plain(text ?? ''))} in its code, name or country`);
+      const what =
+        text === undefined ? '' : ` with ${JSON.stringify(plain(text))} in its code, name or country`;
+      terminal.warn(`Found no courier${what}; \`tracking-client couriers\` lists all`);
       end(EXIT.noResults);
     } else if (flags.json) for (const courier of found) terminal.printJson(courier);
     else terminal.print(formatTable(['Code', 'Name', 'Country', 'Needs'], found.map(formatCourier)));

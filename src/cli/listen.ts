@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
-import { addListenFlags, type Context, secretOption } from './flags.ts';
+import { addListenFlags, type Context, JSON_HELP, SECRET_HELP, secretOption } from './flags.ts';
 import { explainListenFailure, formatReason, type Terminal, untilAborted } from './terminal.ts';
 import { formatClock, formatEvent, formatMilestone, plain } from './text.ts';
 
@@ -16,10 +16,10 @@ interface ListenFlags {
 const STOP_GRACE_MS = 2000;
 
 export function addListen(program: Command, { terminal }: Context): void {
-  const command = program.command('listen').description('receive webhooks and print them');
+  const command = program.command('listen').description('Receive webhooks and print each event once');
   addListenFlags(command, 3000)
-    .addOption(secretOption('--secret <secret>', 'safer as a variable'))
-    .option('--json', 'print JSON, one value a line')
+    .addOption(secretOption('--secret <secret>', `secret of the webhooks; ${SECRET_HELP}`))
+    .option('--json', JSON_HELP)
     .action((flags: ListenFlags) => listen(flags, terminal));
 }
 
@@ -42,13 +42,13 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     onOther: (message) => {
       const topic = message.metadata?.topic ?? 'unknown';
       if (json) terminal.printJson(message);
-      else terminal.print(`${time()} a webhook of the topic ${plain(topic)}`);
+      else terminal.print(`${time()} webhook with the topic ${plain(topic)}`);
     },
     onReport: ({ handled, duplicates }) => {
       if (handled === 0 && duplicates > 0 && !json)
-        terminal.print(`${time()} ${colours.dim('all events are known already')}`);
+        terminal.print(`${time()} ${colours.dim('duplicate: its events are printed above')}`);
     },
-    onRefused: (error) => terminal.warn(`refused: ${plain(formatReason(error))}`),
+    onRefused: (error) => terminal.warn(`Refused a webhook: ${plain(formatReason(error))}`),
   });
   const server = createServer(toNodeHandler(handler));
   await new Promise<void>((done, fail) => {
@@ -59,9 +59,9 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
   const bound = (server.address() as AddressInfo).port;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
   if (json) terminal.printJson({ listening: url });
-  else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
-  const advice = 'Without a secret, webhooks from anyone are accepted; TRACKING_WEBHOOK_SECRET sets one.';
-  if (secret === undefined) terminal.warn(advice);
+  else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops listening.')}`);
+  if (secret === undefined)
+    terminal.warn('Webhooks from anyone are accepted; set TRACKING_WEBHOOK_SECRET to require a secret');
   await untilAborted(terminal.signal);
   await handler.close({ timeoutMs: STOP_GRACE_MS });
   server.close();

@@ -1,22 +1,23 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import {
   ConflictError,
   InvalidRequestError,
   NotFoundError,
   RequestValidationError,
-  ResultsNotReadyError,
   type TrackerRequestOptions,
   type TrackingClient,
 } from 'tracking-client';
-import { addServiceFlags, type Context, createClient, type ServiceFlags } from './flags.ts';
+import {
+  addServiceFlags,
+  buildIdOptions,
+  byOption,
+  type Context,
+  createClient,
+  type NamedTrackersFlags,
+} from './flags.ts';
 import { CommandError, EXIT, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
-
-const NAMES = ['id', 'client-id', 'number'] as const;
-
-interface NamedTrackersFlags extends ServiceFlags {
-  readonly by: (typeof NAMES)[number];
-}
+import { ignoreNotReady } from './track.ts';
 
 type Action = (
   client: TrackingClient,
@@ -25,15 +26,14 @@ type Action = (
 ) => Promise<{ readonly value: unknown; readonly text: string }>;
 
 function addAction(command: Command, { terminal, logger, end }: Context, act: Action): void {
-  command.addOption(new Option('--by <name>', 'how trackers are named').choices(NAMES).default('id'));
+  command.addOption(byOption('id'));
   addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
     const client = createClient(flags, logger);
     const { by, json } = flags;
-    const { signal } = terminal;
-    const options = { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' as const }) };
+    const options = buildIdOptions(flags, terminal);
     for (const name of names) {
       try {
-        const id = by === 'number' ? await findByNumber(client, name, signal) : name;
+        const id = by === 'number' ? await findByNumber(client, name, terminal.signal) : name;
         const { value, text } = await act(client, id, options);
         if (json) terminal.printJson(value);
         else terminal.print(text);
@@ -50,7 +50,7 @@ function addAction(command: Command, { terminal, logger, end }: Context, act: Ac
 
 /** Adds `stop`, which also frees the client ids of the trackers (docs/service.md 5.2). */
 export function addStop(program: Command, context: Context): void {
-  const command = program.command('stop <trackers...>').description('stop tracking shipments');
+  const command = program.command('stop <trackers...>').description('Stop tracking shipments');
   const { colours } = context.terminal;
   addAction(command, context, async ({ trackers }, id, options) => {
     const tracker = await trackers.update(id, { isSubscribed: false }, options);
@@ -62,7 +62,7 @@ export function addStop(program: Command, context: Context): void {
 export function addResend(program: Command, context: Context): void {
   const command = program
     .command('resend <trackers...>')
-    .description('ask the service to resend the webhooks of trackers');
+    .description('Ask the service to send webhooks again');
   addAction(command, context, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =
@@ -74,23 +74,21 @@ export function addResend(program: Command, context: Context): void {
 
 /** True for an error that concerns one tracker only, so that the command goes on with the next tracker. */
 export function isAboutOneTracker(error: unknown): boolean {
-  return [
-    RequestValidationError,
-    InvalidRequestError,
-    ConflictError,
-    NotFoundError,
-    ResultsNotReadyError,
-    CommandError,
-  ].some((type) => error instanceof type);
+  return [RequestValidationError, InvalidRequestError, ConflictError, NotFoundError, CommandError].some(
+    (type) => error instanceof type,
+  );
 }
 
 /** Numbers are not unique (docs/service.md 4.4), so if several trackers have the number, the error names their ids. */
 async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
-  const trackings = await client.trackers.resultsByTrackingNumber(number, { signal });
-  const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
+  const trackings = await client.trackers.resultsByTrackingNumber(number, { signal }).catch(ignoreNotReady);
+  const ids = [...new Set(trackings?.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
   const [id] = ids;
-  if (id === undefined) throw new CommandError('No tracker with results has this number; `list` shows ids');
+  if (id === undefined)
+    throw new CommandError('no tracker with this number has results; use its id from `tracking-client list`');
   if (ids.length > 1)
-    throw new CommandError(`${ids.length} trackers have this number: ${ids.map(plain).join(', ')}`);
+    throw new CommandError(
+      `${ids.length} trackers have this number; use one of their ids: ${ids.map(plain).join(', ')}`,
+    );
   return id;
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { ConfigurationError, RequestValidationError, TrackingError, VERSION } from 'tracking-client';
 import { addFake } from './fake.ts';
 import { createLogger } from './flags.ts';
@@ -6,24 +6,39 @@ import { addImport } from './import.ts';
 import { addCouriers, addList } from './list.ts';
 import { addListen } from './listen.ts';
 import { addResend, addStop } from './named-trackers.ts';
+import { addShow } from './show.ts';
 import { CommandError, EXIT, OutputError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 import { addTrack } from './track.ts';
 import { addWatch } from './watch.ts';
 
-const ADDERS = [addTrack, addWatch, addImport, addList, addStop, addResend, addCouriers, addListen, addFake];
+const ADDERS = [
+  addTrack,
+  addShow,
+  addWatch,
+  addImport,
+  addList,
+  addStop,
+  addResend,
+  addCouriers,
+  addListen,
+  addFake,
+];
 
 export function createProgram(terminal: Terminal, end: (exitCode: number) => void): Command {
   const program = new Command('tracking-client')
-    .description('track shipments from a terminal')
+    .description('Track shipments from a terminal')
     .version(VERSION, '-v, --version', 'print the version')
     .helpCommand(false)
     .addHelpText(
       'after',
       `
-Set TRACKING_BASE_URL and TRACKING_API_KEY; without a key, run "fake" to try it.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
-    );
+Set TRACKING_BASE_URL and TRACKING_API_KEY; to try without a key, run "fake".
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.`,
+    )
+    .configureHelp({
+      subcommandTerm: (command) => new Help().subcommandTerm(command).replace(' [options]', ''),
+    });
   const logger = createLogger((line) => terminal.warn(line));
   for (const add of ADDERS) add(program, { terminal, logger, end });
   for (const command of [program, ...program.commands])
@@ -40,7 +55,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
 
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const fail = (message: string, code: number) => {
-    terminal.stderr.write(`tracking-client: ${plain(message)}\n`);
+    terminal.stderr.write(`tracking-client: ${message.split('\n').map(plain).join('\n  ')}\n`);
     return code;
   };
   let exitCode: number = EXIT.done;
@@ -55,13 +70,14 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
       if (error.exitCode === 0) return EXIT.done;
       // For an empty command line, commander has printed the help already.
       if (error.code === 'commander.help') return EXIT.usage;
-      return fail(`${error.message.replace(/^error: /, '').replace(/\.$/, '')}; see --help`, EXIT.usage);
+      const message = plain(error.message.replace(/^error: /, '').replace(/\.$/, ''));
+      return fail(`${message}; see --help`, EXIT.usage);
     }
     const { aborted, reason } = terminal.signal;
     if (aborted) return reason instanceof OutputError ? reason.exitCode : EXIT.interrupted;
     if (error instanceof CommandError) return fail(error.message, error.exitCode);
     const isUsage = error instanceof ConfigurationError || error instanceof RequestValidationError;
-    if (error instanceof TrackingError) return fail(error.message, isUsage ? EXIT.usage : EXIT.failed);
+    if (error instanceof TrackingError) return fail(plain(error.message), isUsage ? EXIT.usage : EXIT.failed);
     throw error;
   }
 }

@@ -83,5 +83,5 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 
 export function explainListenFailure(error: unknown, host: string, port: number): CommandError {
   const reason = `Could not listen on port ${port} of ${host}: ${formatReason(error)}`;
-  return new CommandError(`${reason}; choose another with --port`, EXIT.failed);
+  return new CommandError(`${reason}; choose another --port or --host`, EXIT.failed);
 }

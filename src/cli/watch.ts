@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
 import {
   type Logger,
@@ -21,7 +20,16 @@ import {
 } from './flags.ts';
 import { isAboutOneTracker } from './named-trackers.ts';
 import { CommandError, EXIT, formatReason, type Terminal } from './terminal.ts';
-import { formatEvent, formatMilestone, formatTable, formatTime, formatTimelineLine, plain } from './text.ts';
+import {
+  describeNoneTracked,
+  formatClock,
+  formatEvent,
+  formatMilestone,
+  formatTable,
+  formatTime,
+  formatTimelineLine,
+  plain,
+} from './text.ts';
 
 interface WatchFlags extends ShipmentFlags {
   readonly all?: boolean;
@@ -33,10 +41,8 @@ const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_60
 /** A new tracker has no results at first (docs/service.md 1.4), so its first polls do not wait for a long interval. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
-const REDRAW_MS = 1000;
 /** Number of screen lines without a row: the table's head and foot, a notice and the cursor. */
 const OTHER_LINES = 5;
-const MIN_EVENT_WIDTH = 20;
 
 interface Row {
   readonly trackingNumber: string;
@@ -49,12 +55,16 @@ interface Row {
 export function addWatch(program: Command, { terminal, end }: Context): void {
   const command = program
     .command('watch [numbers...]')
-    .description('show shipments until none is tracked any more')
-    .option('--all', 'all trackers of the account that are still tracked')
-    .option('--interval <time>', 'time between two polls: 30s, 2h (default: 15m)', parseInterval);
+    .summary('Print new events until no shipment is tracked any more')
+    .description(
+      'Print the new events of shipments until none of them is tracked any more. If a number has no ' +
+        'tracker, this creates one, which is billed.',
+    )
+    .option('--all', 'watch all trackers that are still tracked')
+    .option('--interval <time>', 'time between two polls, such as 2h (default: 15m)', parseInterval);
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
     if (numbers.length > 0 === (flags.all ?? false))
-      throw new CommandError('Expected either tracking numbers or `--all`');
+      throw new CommandError('`watch` takes either tracking numbers or --all');
     const inputs = flags.all ? undefined : numbers.map((number) => buildInput(number, flags));
     end(await new Watch((logger) => createClient(flags, logger), flags, terminal).run(inputs));
   });
@@ -64,7 +74,7 @@ function parseInterval(text: string): number {
   const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
   const intervalMs = Number(count) * (UNITS_MS[unit] ?? 0);
   if (intervalMs >= 1000 && intervalMs <= 24 * 3_600_000) return intervalMs;
-  return rejectFlag('interval', 'from 1s to 24h, as in 30s, 15m or 2h', text);
+  return rejectFlag('interval', 'a time from 1s to 24h, as in 30s, 15m or 2h', text);
 }
 
 export class Watch {
@@ -73,6 +83,7 @@ export class Watch {
   readonly #terminal: Terminal;
   readonly #rowById = new Map<string, Row>();
   readonly #isLive: boolean;
+  #untracked = 0;
   #drawnLines = 0;
 
   constructor(createClientWith: (logger: Logger) => TrackingClient, flags: WatchFlags, terminal: Terminal) {
@@ -84,25 +95,22 @@ export class Watch {
 
   async run(inputs: readonly TrackerInput[] | undefined): Promise<number> {
     const ids = inputs === undefined ? this.#listTracked() : this.#create(inputs);
-    const redraw = this.#isLive ? setInterval(() => this.#redraw(), REDRAW_MS) : undefined;
     const polls = this.#client.trackers.pollMany(ids, {
       intervalMs: (context) => this.#chooseInterval(context),
       initialDelayMs: 0,
       signal: this.#terminal.signal,
     });
-    try {
-      for await (const update of polls) this.#show(update);
-    } finally {
-      clearInterval(redraw);
-      this.#redraw();
-    }
-    if (this.#rowById.size === 0) this.#terminal.warn('The service tracks none of your trackers');
+    for await (const update of polls) this.#show(update);
+    if (this.#rowById.size === 0) this.#terminal.warn(describeNoneTracked(this.#untracked));
     return [...this.#rowById.values()].some(({ failure }) => failure !== undefined) ? EXIT.failed : EXIT.done;
   }
 
   async *#listTracked(): AsyncGenerator<string, void, undefined> {
     for await (const tracker of this.#client.trackers.listAll({ signal: this.#terminal.signal })) {
-      if (!tracker.isTracked) continue;
+      if (!tracker.isTracked) {
+        this.#untracked += 1;
+        continue;
+      }
       this.#add(tracker.trackerId, tracker.trackingNumber);
       yield tracker.trackerId;
     }
@@ -125,6 +133,7 @@ export class Watch {
   #add(id: string, trackingNumber: string): Row {
     const row: Row = { trackingNumber: plain(trackingNumber), nextPollAtMs: Date.now() };
     this.#rowById.set(id, row);
+    this.#redraw();
     return row;
   }
 
@@ -145,28 +154,26 @@ export class Watch {
       return;
     }
     const { tracking, newEvents, stopped, poll } = update;
+    const { trackingNumber } = row;
     row.status = tracking?.shipment?.statusMilestone ?? undefined;
     row.event = latestEvent(tracking?.events ?? []);
     if (stopped) row.nextPollAtMs = undefined;
-    const { trackingNumber, status = null } = row;
     if (this.#isLive) this.#redraw();
     else if (this.#flags.json) {
-      const { trackerId } = tracking?.tracker ?? update.tracker ?? { trackerId: update.id };
-      this.#terminal.printJson({ trackingNumber, trackerId, poll, status, newEvents, stopped });
+      for (const event of sortEvents(newEvents))
+        this.#terminal.printJson({ trackingNumber, trackerId: update.id, event });
     } else {
       const { colours } = this.#terminal;
       for (const event of sortEvents(newEvents)) this.#print(row, formatTimelineLine(event, colours));
       if (poll === 1 && tracking === undefined) this.#print(row, '  no results yet');
-      if (stopped) this.#print(row, `  ${plain(status ?? 'no results')}, and no longer tracked`);
+      if (stopped) this.#print(row, `  ${plain(row.status ?? 'no results')}, and no longer tracked`);
     }
   }
 
   #fail(row: Row, error: unknown): void {
     row.nextPollAtMs = undefined;
     row.failure = plain(formatReason(error));
-    const { trackingNumber, failure } = row;
-    if (this.#flags.json) this.#terminal.printJson({ trackingNumber, error: failure });
-    else this.#warn(`${trackingNumber}  ${failure}`);
+    this.#warn(`${row.trackingNumber}  ${row.failure}`);
   }
 
   /** Prints a warning above the table. The table is cleared first, because a line on stderr would break it. */
@@ -191,47 +198,37 @@ export class Watch {
     if (!this.#isLive || this.#rowById.size === 0) return;
     this.#clear();
     const table = this.#table();
-    this.#terminal.print(table);
+    // Without line wrap, the terminal cuts each line at its edge.
+    this.#terminal.print(`\u001b[?7l${table}\u001b[?7h`);
     this.#drawnLines = table.split('\n').length;
   }
 
   #table(): string {
     const { stdout, colours } = this.#terminal;
-    const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);
     const rows = [...this.#rowById.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
-    const shown = rows.slice(0, room).map((row) => this.#cells(row));
-    const head = ['Number', 'Status', 'Last event', 'Next poll'];
-    const measure = (cell = '') => stripVTControlCharacters(cell).length + 2;
-    const widths = head.map((_, index) =>
-      Math.max(...[head, ...shown].map((cells) => measure(cells[index]))),
+    const shown = rows.slice(0, Math.max(1, (stdout.rows ?? 24) - OTHER_LINES));
+    const head = ['Number', 'Status', 'Next poll', 'Last event'];
+    const table = formatTable(
+      head,
+      shown.map((row) => this.#cells(row)),
     );
-    const [number = 0, status = 0, , next = 0] = widths;
-    const event = Math.max(MIN_EVENT_WIDTH, (stdout.columns ?? 80) - number - status - next);
-    const table = formatTable(head, shown, [number, status, event, next]);
-    const hidden = rows.length - room;
     const ended = rows.filter(hasEnded).length;
-    const more = hidden > 0 ? `, ${hidden} of them not shown` : '';
+    const more = shown.length < rows.length ? `, ${rows.length - shown.length} of them not shown` : '';
     const hint = ended < rows.length ? ' Ctrl-C stops watching.' : '';
     return `${table}\n${colours.dim(`${rows.length} watched, ${ended} ended${more}.${hint}`)}`;
   }
 
   #cells({ trackingNumber, status, event, nextPollAtMs, failure }: Row): string[] {
     const { colours } = this.#terminal;
-    if (failure !== undefined) return [trackingNumber, colours.red('failed'), failure, ''];
-    const when = event === undefined ? '' : colours.dim(formatTime(event.occurrenceDatetime));
-    const what = event === undefined ? '' : formatEvent(event, colours);
+    if (failure !== undefined) return [trackingNumber, colours.red('failed'), '', failure];
     const state = status === undefined ? colours.dim('no results yet') : formatMilestone(status, colours);
-    const next = nextPollAtMs === undefined ? colours.dim('ended') : formatWait(nextPollAtMs - Date.now());
-    return [trackingNumber, state, `${when} ${what}`.trim(), next];
+    const next = nextPollAtMs === undefined ? colours.dim('ended') : formatClock(nextPollAtMs, colours);
+    if (event === undefined) return [trackingNumber, state, next, ''];
+    const when = colours.dim(formatTime(event.occurrenceDatetime));
+    return [trackingNumber, state, next, `${when} ${formatEvent(event, colours)}`.trim()];
   }
 }
 
 function hasEnded({ nextPollAtMs }: Row): boolean {
   return nextPollAtMs === undefined;
-}
-
-function formatWait(ms: number): string {
-  const seconds = Math.max(0, Math.ceil(ms / 1000));
-  if (seconds < 60) return seconds === 0 ? 'now' : `in ${seconds} s`;
-  return `in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }

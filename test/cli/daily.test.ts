@@ -45,7 +45,7 @@ describe('track', () => {
     expect(await runLine(`track ${NUMBER}`)).toMatchObject({
       exitCode: 3,
       stdout: '',
-      stderr: `There are no results for ${NUMBER} yet. To wait for them: tracking-client watch ${NUMBER}\n`,
+      stderr: `No results for ${NUMBER} yet; \`tracking-client watch ${NUMBER}\` waits for them\n`,
     });
   });
 
@@ -65,6 +65,30 @@ describe('track', () => {
       destinationCountryCode: 'US',
       destinationPostCode: '94901',
     });
+  });
+});
+
+describe('show', () => {
+  it.each(['number', 'id', 'client-id'])('a tracker by %s → its timeline, exit code 0', async (by) => {
+    const { fake, ids } = await connectWithTrackers();
+    fake.shipment(NUMBER).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted', location: 'Ulm' });
+    const name = { id: ids[0], 'client-id': 'order-0' }[by] ?? NUMBER;
+    const { exitCode, lines } = await runLine(`show ${name} --by ${by}`);
+    expect([exitCode, lines()]).toEqual([0, [`${NUMBER}  in_transit`, '  ○  4 Mar        Posted · Ulm']]);
+    const [json = ''] = (await runLine(`show ${name} --by ${by} --json`)).lines();
+    expect(JSON.parse(json)).toMatchObject({ events: [{ status: 'Posted' }] });
+  });
+
+  it('a number without a tracker or without results → a message, nothing created, exit code 3', async () => {
+    const { fake } = await connectWithTrackers();
+    for (const number of ['LX000000001CN', NUMBER])
+      expect(await runLine(`show ${number}`)).toMatchObject({
+        exitCode: 3,
+        stdout: '',
+        stderr: `No results for ${number}; \`tracking-client list\` shows your trackers\n`,
+      });
+    expect(fake.trackers).toHaveLength(3);
+    expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
   });
 });
 
@@ -95,7 +119,7 @@ describe('list', () => {
   });
 
   it.each([
-    [2, 'Only the newest 2 are shown; --limit shows more\n'],
+    [2, 'Only the newest 2 are shown; a higher --limit shows more\n'],
     [3, ''],
   ])('three trackers and --limit %i → that number of lines, and %j on stderr', async (limit, stderr) => {
     await connectWithTrackers();
@@ -104,12 +128,17 @@ describe('list', () => {
     expect(output.stderr).toBe(stderr);
   });
 
-  it.each([
-    ['list', 'There are no trackers\n'],
-    ['list --tracked', 'The service tracks none of your trackers\n'],
-  ])('%s without a matching tracker → a message on stderr, exit code 0', async (line, stderr) => {
+  it('no trackers → a message on stderr, exit code 0', async () => {
     connect();
-    expect(await runLine(line)).toMatchObject({ exitCode: 0, stdout: '', stderr });
+    const stderr = 'This account has no trackers; `tracking-client track` creates one\n';
+    expect(await runLine('list')).toMatchObject({ exitCode: 0, stdout: '', stderr });
+  });
+
+  it('--tracked, and no tracker is tracked any more → a message with their number, exit code 0', async () => {
+    const { fake } = await connectWithTrackers();
+    for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).stopTracking();
+    const stderr = 'None of your 3 trackers is tracked any more\n';
+    expect(await runLine('list --tracked')).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
 });
 
@@ -131,8 +160,8 @@ describe('stop', () => {
     const { exitCode, stderr } = await runLine(`stop ${NUMBER} LX000000001CN --by number`);
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
-      `${NUMBER}  2 trackers have this number: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  No tracker with results has this number; `list` shows ids',
+      `${NUMBER}  2 trackers have this number; use one of their ids: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
+      'LX000000001CN  no tracker with this number has results; use its id from `tracking-client list`',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
@@ -201,7 +230,8 @@ describe('couriers', () => {
     expect(await runLine('couriers nobody')).toMatchObject({
       exitCode: 3,
       stdout: '',
-      stderr: 'No courier has "nobody" in its code, name or country\n',
+      stderr:
+        'Found no courier with "nobody" in its code, name or country; `tracking-client couriers` lists all\n',
     });
   });
 });

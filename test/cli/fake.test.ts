@@ -166,7 +166,7 @@ describe('the greeting', () => {
   it.each([
     ['', 'Base URL  http://127.0.0.1:4010/public/v1\n'],
     ['', 'any key is accepted\n'],
-    ['', 'Webhooks  none; --webhook-url turns them on\n'],
+    ['', 'Webhooks  none; --webhook-url sends them to your app\n'],
     ['', 'delivered, in real time\n'],
     ['', 'export TRACKING_BASE_URL=http://127.0.0.1:4010/public/v1 TRACKING_API_KEY=any\n'],
     ['', 'curl -H "Authorization: Bearer any" http://127.0.0.1:4010/public/v1/couriers\n'],

@@ -60,6 +60,7 @@ describe.each([
     `track ${NUMBER}`,
     [...EVENT_FIELDS, ...SHIPMENT_FIELDS, ...TRACKER_FIELDS, 'isTracked', 'tracker', 'events'],
   ],
+  [`show ${NUMBER}`, [...EVENT_FIELDS, ...SHIPMENT_FIELDS, 'trackingNumber', 'tracker', 'events']],
   // Without a usable `isTracked`, a watch never ends.
   [`watch ${NUMBER}`, [...EVENT_FIELDS, ...SHIPMENT_FIELDS, 'trackingNumber']],
   ['couriers us', COURIER_FIELDS],
@@ -79,7 +80,7 @@ describe.each([
         expect([0, 1, 2, 3]).toContain(exitCode);
         expect(stdout).not.toMatch(LEAKS);
       });
-      await fc.assert(property, { numRuns: 40 });
+      await fc.assert(property, { numRuns: 20 });
     },
   );
 });

@@ -5,7 +5,7 @@ import { VERSION } from '../../src/version.ts';
 import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
 describe('the command', () => {
-  it.each(['', 'track', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
+  it.each(['', 'track', 'show', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
     '%s --help → at most 24 lines of 80 characters, exit code 0',
     async (command) => {
       const { exitCode, stdout, stderr } = await runLine(`${command} --help`);
@@ -32,11 +32,11 @@ describe('the command', () => {
     ['track A B', /^tracking-client: too many arguments for 'track'.*\n$/],
     ['fake --prot 1', "tracking-client: unknown option '--prot' (Did you mean --port?); see --help\n"],
     ['fake --port', "tracking-client: option '-p, --port <number>' argument missing; see --help\n"],
-    ['watch', 'tracking-client: Expected either tracking numbers or `--all`\n'],
-    ['watch --all RR123456785CN', 'tracking-client: Expected either tracking numbers or `--all`\n'],
+    ['watch', 'tracking-client: `watch` takes either tracking numbers or --all\n'],
+    ['watch --all RR123456785CN', 'tracking-client: `watch` takes either tracking numbers or --all\n'],
     [
       'watch X --interval 5d',
-      'tracking-client: Expected `--interval` to be from 1s to 24h, as in 30s, 15m or 2h, got "5d"\n',
+      'tracking-client: Expected `--interval` to be a time from 1s to 24h, as in 30s, 15m or 2h, got "5d"\n',
     ],
     ['listen --host=', 'tracking-client: Expected `--host` to be an address or a host name, got ""\n'],
   ])('%s → one line on stderr, exit code 2', async (line, message) => {
@@ -45,16 +45,22 @@ describe('the command', () => {
     expect(stderr).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
 
-  it.each(['track A', 'watch --all', 'import a.csv', 'list', 'stop an-id', 'resend an-id', 'couriers'])(
-    '%s without a key → one sentence that names the missing setting, exit code 2',
-    async (line) => {
-      setEnvironment('https://api.example.com/public/v1', undefined);
-      const stderr =
-        'tracking-client: Set TRACKING_API_KEY to your API key. ' +
-        'To try it without an account, run `npx tracking-client fake` in another terminal\n';
-      expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
-    },
-  );
+  it.each([
+    'track A',
+    'show A',
+    'watch --all',
+    'import a.csv',
+    'list',
+    'stop an-id',
+    'resend an-id',
+    'couriers',
+  ])('%s without a key → one sentence that names the missing setting, exit code 2', async (line) => {
+    setEnvironment('https://api.example.com/public/v1', undefined);
+    const stderr =
+      'tracking-client: The API key is missing; set TRACKING_API_KEY. ' +
+      'To try the command without an account, run `npx tracking-client fake` in another terminal\n';
+    expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
+  });
 
   it('more API keys than a fake accepts → one sentence, exit code 2', async () => {
     const { exitCode, stderr } = await runLine(`fake${' --api-key k'.repeat(21)}`);
@@ -65,7 +71,7 @@ describe('the command', () => {
     setEnvironment('', 'a-key');
     const { exitCode, stderr } = await runLine('track RR123456785CN');
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(" Set TRACKING_BASE_URL to the service's URL, or give --base-url.");
+    expect(stderr).toContain(' The URL of the service is missing; set TRACKING_BASE_URL or --base-url.');
   });
 
   it('a refused key → one line with the error code and without the key, exit code 1', async () => {

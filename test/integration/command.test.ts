@@ -183,7 +183,9 @@ describe('fake', () => {
     expect(await second.exitCode).toBe(1);
     expect(second.output).toMatchObject({
       stdout: '',
-      stderr: expect.stringMatching(/^tracking-client: Could not listen on port .* in use .* with --port\n$/),
+      stderr: expect.stringMatching(
+        /^tracking-client: Could not listen on port .* in use .* --port or --host\n$/,
+      ),
     });
   });
 
@@ -217,9 +219,14 @@ describe('fake', () => {
 
 describe('other commands', () => {
   async function startService(trackers: number) {
-    const server = await createFakeTrackingService().listen();
+    const fake = createFakeTrackingService();
+    const server = await fake.listen();
     onTestFinished(() => server.close());
-    for (let index = 0; index < trackers; index += 1) await create(server.url, `LP${100_000_000 + index}CN`);
+    for (let index = 0; index < trackers; index += 1) {
+      const number = `LP${100_000_000 + index}CN`;
+      await create(server.url, number);
+      fake.shipment(number).addEvent({});
+    }
     return { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
   }
 
