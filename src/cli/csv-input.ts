@@ -9,6 +9,8 @@ import { plain } from './text.ts';
 /** A pipe cannot be read twice, so its bytes are kept in memory. */
 const MAX_PIPE_MIB = 64;
 const CHUNK_BYTES = 65_536;
+/** The first line of many spreadsheets, which names the delimiter. */
+const SEPARATOR_LINE = /^\uFEFF?"?sep=([^"\r\n])"?[,;\t]*[\r\n]/i;
 
 /** A row of the file. `line` is the number that an editor shows for the row's last line. */
 export interface Row {
@@ -19,12 +21,12 @@ export interface Row {
 export interface CsvInput {
   readonly name: string;
   readonly columns: readonly string[];
-  readonly total: number;
   readonly delimiter: string;
   /** True when the file of failures needs a byte order mark, because spreadsheets otherwise misread its UTF-8. */
   readonly needsBom: boolean;
   /** Identifies the file under all of its names. */
   readonly identity: Stats;
+  /** Reads the rows below the names, as often as it is called. */
   rows(): AsyncGenerator<Row, void, undefined>;
   close(): void;
 }
@@ -46,8 +48,8 @@ export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
 }
 
-/** Checks the whole input, so that a mistake in its last line is found before anything is sent. */
-export async function readCsv(path: string, options: CsvOptions): Promise<CsvInput> {
+/** Opens a file and reads its first line, the names of the columns. */
+export async function openCsv(path: string, options: CsvOptions): Promise<CsvInput> {
   const { encoding, signal } = options;
   const name = isStandardInput(path) ? 'Standard input' : path;
   let source: Source | undefined;
@@ -55,20 +57,17 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     source = await openSource(path, name, signal);
     const { identity, chunks, close } = source;
     const decoded = () => decode(chunks(), encoding, name);
-    const start = await readStart(decoded());
-    const delimiter = options.delimiter ?? detectDelimiter(start);
-    const rowsFrom = (line: number) => parseRows(Readable.from(decoded()), name, delimiter, line);
-    let columns: readonly string[] | undefined;
-    let total = -1;
-    for await (const { cells } of rowsFrom(1)) {
-      signal.throwIfAborted();
-      columns ??= cells;
-      total += 1;
-    }
-    if (columns === undefined)
-      throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
+    let start = '';
+    for await (start of decoded()) break;
+    const separator = SEPARATOR_LINE.exec(start);
+    const text = start.slice(separator?.[0].length);
+    const delimiter = options.delimiter ?? separator?.[1] ?? detectDelimiter(text);
+    const parserOptions = { delimiter, from_line: separator === null ? 1 : 2 };
+    const rows = (from: number) => parseRows(Readable.from(decoded()), name, { ...parserOptions, from });
+    const { value: first } = await rows(1).next();
+    if (first === undefined) throw new CommandError(`${name} is empty; its first line must name the columns`);
     const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
-    return { name, columns, total, delimiter, needsBom, identity, rows: () => rowsFrom(2), close };
+    return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2), close };
   } catch (error) {
     source?.close();
     if (error instanceof CommandError || signal.aborted) throw error;
@@ -78,8 +77,8 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
 
 async function openSource(path: string, name: string, signal: AbortSignal): Promise<Source> {
   const keep = async (stream: Readable, identity: Stats): Promise<Source> => {
-    const chunks = await readPipe(addAbortSignal(signal, stream), name);
-    return { identity, chunks: () => chunks, close: () => {} };
+    const bytes = await readPipe(addAbortSignal(signal, stream), name);
+    return { identity, chunks: () => [bytes], close: () => {} };
   };
   if (isStandardInput(path)) return keep(process.stdin, fstatSync(0));
   // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
@@ -90,7 +89,7 @@ async function openSource(path: string, name: string, signal: AbortSignal): Prom
     return keep(identity.isFIFO() ? new Socket({ fd }) : createReadStream('', { fd }), identity);
   }
   closeSync(fd);
-  throw new CommandError(`Expected ${path} to be a file, got a folder`);
+  throw new CommandError(`${path} is a folder; name a CSV file`);
 }
 
 const readAt = promisify(read);
@@ -98,26 +97,25 @@ const readAt = promisify(read);
 /** Reads a file from its start and leaves it open; a stream would close it. */
 async function* readFile(fd: number): AsyncGenerator<Buffer, void, undefined> {
   for (let position = 0; ; ) {
-    const buffer = Buffer.alloc(CHUNK_BYTES);
-    const { bytesRead } = await readAt(fd, buffer, 0, CHUNK_BYTES, position);
+    const { bytesRead, buffer } = await readAt(fd, Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
     position += bytesRead;
   }
 }
 
-async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Buffer[]> {
+async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stream) {
     size += chunk.length;
-    if (size > MAX_PIPE_MIB * 1024 * 1024) {
-      const advice = 'Store it as a file and import the file';
-      throw new CommandError(`Expected ${name} to have at most ${MAX_PIPE_MIB} MiB, got more. ${advice}`);
-    }
+    if (size > MAX_PIPE_MIB * 1024 * 1024)
+      throw new CommandError(
+        `${name} has more than ${MAX_PIPE_MIB} MiB, the most that a pipe may have; import a file instead`,
+      );
     chunks.push(chunk);
   }
-  return chunks;
+  return Buffer.concat(chunks);
 }
 
 async function* decode(
@@ -133,26 +131,13 @@ async function* decode(
     const lost = text.indexOf('\uFFFD');
     lines += (lost < 0 ? text : text.slice(0, lost)).match(/\r\n|\n|\r/g)?.length ?? 0;
     if (lost < 0) return text;
-    const advice = 'If a spreadsheet wrote the file, try --encoding latin1 or utf-16le';
     throw new CommandError(
-      `Expected ${name} to be ${encoding.toUpperCase()} text, got other bytes in line ${lines}. ${advice}`,
+      `Line ${lines} of ${name} is not ${encoding.toUpperCase()} text; ` +
+        'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
     );
   };
   for await (const chunk of source) yield decodeChunk(chunk);
   yield decodeChunk();
-}
-
-/** Reads up to the end of the first line that is not empty. A pipe may deliver it in several chunks. */
-async function readStart(texts: AsyncIterable<string>): Promise<string> {
-  let start = '';
-  let isBlank = true;
-  for await (const text of texts) {
-    start += text;
-    const line: string = isBlank ? text.trimStart() : text;
-    if (/[\r\n]/.test(line)) break;
-    isBlank &&= line === '';
-  }
-  return start;
 }
 
 function detectDelimiter(text: string): string {
@@ -165,18 +150,16 @@ function detectDelimiter(text: string): string {
 async function* parseRows(
   source: Readable,
   name: string,
-  delimiter: string,
-  from: number,
+  options: { readonly delimiter: string; readonly from: number; readonly from_line: number },
 ): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
-    delimiter,
+    ...options,
     // By default, the first line break of the file would be the only one that ends a row.
     record_delimiter: ['\r\n', '\n', '\r'],
-    from,
     bom: true,
     info: true,
     trim: true,
-    relax_column_count_less: true,
+    relax_column_count: true,
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   });
@@ -192,12 +175,8 @@ async function* parseRows(
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    const { code, message, lines } = error;
-    if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
-      throw new CommandError(`${name} is not valid CSV: ${plain(message)}`);
-    const advice = 'A field that holds the delimiter needs quotes';
     throw new CommandError(
-      `Line ${Number(lines) - countedTwice} of ${name} has more fields than the first line. ${advice}`,
+      `${name} is not valid CSV: ${plain(error.message)}. Write a quote in a field as ""`,
     );
   } finally {
     source.destroy();

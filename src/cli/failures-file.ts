@@ -52,14 +52,14 @@ export class FailuresFile {
       const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
       if (!exists) throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
       if (!overwrite)
-        throw new CommandError(`${path} exists; name another file, or give --overwrite to replace it`);
+        throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
     }
     let handle: FileHandle | undefined;
     try {
       handle = await open(path, constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0));
       const stats = await handle.stat();
       if (stats.dev === input.identity.dev && stats.ino === input.identity.ino)
-        throw new CommandError('Expected `--failures` to be another file than the one to import');
+        throw new CommandError('--failures is the file to import; choose another file');
       if (stats.isFile()) {
         await handle.truncate();
         await handle.chmod(OWNER_ONLY_MODE);

@@ -7,7 +7,7 @@ import {
   type TrackingClient,
   trackerInputSchema,
 } from 'tracking-client';
-import { type CsvInput, isStandardInput, type Row, readCsv } from './csv-input.ts';
+import { type CsvInput, isStandardInput, openCsv, type Row } from './csv-input.ts';
 import { FailuresFile, removeFailureColumns } from './failures-file.ts';
 import { addServiceFlags, type Context, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
 import { CommandError, EXIT, formatReason, OutputError, type Terminal } from './terminal.ts';
@@ -28,6 +28,8 @@ const FIELDS: readonly string[] = [
 const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]));
 const MAX_NAMES_LENGTH = 200;
 const MAX_REASONS = 5;
+const MAX_FAULTS = 10;
+const MAX_DATE_LENGTH = 40;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
@@ -40,22 +42,25 @@ const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string]
 export function addImport(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('import <file>')
-    .description('create trackers from a CSV file; - reads a pipe')
-    .option('--failures <file>', 'file for rows that fail (default: beside the file)')
-    .option('--overwrite', 'replace a file of failures that exists')
-    .option('--delimiter <char>', 'between two fields, or tab (default: detected)', parseDelimiter)
-    .option('--encoding <name>', 'such as latin1 (default: utf-8)', parseEncoding)
+    .summary('Create a tracker for each row of a CSV file (billed)')
+    .description(
+      'Create a tracker, which is billed, for each row of a CSV file. The file - is standard input.',
+    )
+    .option('--failures <file>', 'file for rows that fail (default: beside the CSV file)')
+    .option('--overwrite', 'replace an existing file of failures')
+    .option('--delimiter <char>', 'character between fields, or tab (default: detected)', parseDelimiter)
+    .option('--encoding <name>', 'encoding of the file, as in latin1 (default: utf-8)', parseEncoding)
     .addHelpText(
       'after',
       `
-The first line names the columns; trackingNumber is required:
+The first line names the columns; only trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-Case, spaces, - and _ in names do not count. Other columns are not sent.`,
+Case, spaces, - and _ in names are ignored. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
     const { encoding = 'utf-8', delimiter } = flags;
-    const input = await readCsv(path, { encoding, delimiter, signal: terminal.signal });
+    const input = await openCsv(path, { encoding, delimiter, signal: terminal.signal });
     try {
       end(await importRows(client, input, path, flags, terminal));
     } finally {
@@ -82,31 +87,78 @@ function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, '');
 }
 
-function resolveFields(columns: readonly string[], fileName: string): readonly (string | undefined)[] {
+type Fields = readonly (string | undefined)[];
+
+function resolveFields(columns: readonly string[], fileName: string): Fields {
   const fields = columns.map((name) => FIELD_BY_NAME.get(normalizeName(name)));
+  if (!fields.includes('trackingNumber')) {
+    const index = columns.findIndex((name) => normalizeName(name) === 'number');
+    if (index < 0) {
+      const found = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
+      throw new CommandError(
+        `${fileName} has no column trackingNumber; name it in the first line, which is now: ${found}`,
+      );
+    }
+    fields[index] = 'trackingNumber';
+  }
   const names = columns.map((name, index) => fields[index] ?? name);
   const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index);
   if (twice !== undefined)
-    throw new CommandError(`Expected each column of ${fileName} once, got ${plain(twice)} twice`);
-  if (!fields.includes('trackingNumber')) {
-    const rule = `Expected ${fileName} to have a column trackingNumber in its first line`;
-    throw new CommandError(`${rule}, got ${plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH)}`);
-  }
+    throw new CommandError(
+      `${fileName} has the column ${plain(twice).slice(0, MAX_NAMES_LENGTH)} twice; remove or rename one`,
+    );
   return fields;
 }
 
-function buildRowInput(cells: readonly string[], fields: readonly (string | undefined)[]): TrackerInput {
+/** Checks the whole input, so that a fault in its last line is found before anything is sent; returns the number of rows. */
+async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): Promise<number> {
+  const faults: string[] = [];
+  let total = 0;
+  for await (const { line, cells } of input.rows()) {
+    signal.throwIfAborted();
+    total += 1;
+    faults.push(...findFaults(cells, fields, input.columns.length).map((fault) => `line ${line}: ${fault}`));
+    if (faults.length > MAX_FAULTS) break;
+  }
+  if (faults.length === 0) return total;
+  const more = faults.length > MAX_FAULTS ? ['and others below'] : [];
+  const head = `${input.name} cannot be imported; nothing was sent. Correct these lines:`;
+  throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more].join('\n'));
+}
+
+/** Finds what a delimiter without quotes, or a spreadsheet that formats numbers and dates, did to a row. */
+function findFaults(cells: readonly string[], fields: Fields, columns: number): string[] {
+  const faults: string[] = [];
+  if (cells.length > columns)
+    faults.push(`${cells.length} fields in ${columns} columns; put quotes around a field with the delimiter`);
+  const { trackingNumber = '', shippingDate = '' } = nameCells(cells, fields);
+  if (/^\d([.,]\d+)?E\+\d+$/i.test(trackingNumber))
+    faults.push(
+      `${trackingNumber} is not the whole number, the spreadsheet has shortened it; format the column as text`,
+    );
+  if (/^\d+[./-]\d+[./-]\d+/.test(shippingDate) && !/^\d{4}-/.test(shippingDate))
+    faults.push(
+      `the date ${shippingDate.slice(0, MAX_DATE_LENGTH)} must have the form YYYY-MM-DD, as in 2026-11-15`,
+    );
+  return faults;
+}
+
+function nameCells(cells: readonly string[], fields: Fields): Readonly<Record<string, string>> {
   const named = fields.flatMap((field, index) => {
     const text = cells[index] ?? '';
     return field === undefined || text === '' ? [] : [[field, text] as const];
   });
+  return Object.fromEntries(named);
+}
+
+function buildRowInput(cells: readonly string[], fields: Fields): TrackerInput {
   const {
     trackingNumber = '',
     courierCode,
     recipientEmail: email,
     recipientName: name,
     ...texts
-  } = Object.fromEntries(named);
+  } = nameCells(cells, fields);
   const recipient = email === undefined && name === undefined ? undefined : { email, name };
   return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/).filter(Boolean), recipient };
 }
@@ -131,6 +183,7 @@ async function importRows(
   const { signal, stderr } = terminal;
   const columns = removeFailureColumns(input.columns);
   const fields = resolveFields(columns, input.name);
+  const total = await checkRows(input, fields, signal);
   const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
   if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
   const failures = await FailuresFile.open(failuresPath, input, overwrite);
@@ -147,7 +200,7 @@ async function importRows(
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
   const options = { format, stream: stderr, clearOnComplete: true };
   const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
-  bar.start(input.total, 0, { created: 0 });
+  bar.start(total, 0, { created: 0 });
   const run = client.trackers.createMany(inputs(), {
     signal,
     onProgress: ({ total: done, created }) => bar.update(done, { created }),
@@ -179,9 +232,9 @@ async function importRows(
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
   const printLine = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
-  for (const text of formatSummary(run.summary(), input.total, failures, terminal)) printLine(text);
+  for (const text of formatSummary(run.summary(), total, failures, terminal)) printLine(text);
   if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;
-  const advice = 'Run the same command again to go on: existing trackers are found again, not created twice.';
+  const advice = 'Run the same command again to continue; existing trackers are not created twice.';
   terminal.warn(`${stop}. ${advice}`);
   return signal.aborted && !(signal.reason instanceof OutputError) ? EXIT.interrupted : EXIT.failed;
 }

@@ -103,7 +103,7 @@ describe('import', () => {
     clearInterval(stop);
     expect(lines()[0]).toMatch(/^\d{3} of 400 rows$/);
     expect(output.stderr).toBe(
-      'Stopped. Run the same command again to go on: existing trackers are found again, not created twice.\n',
+      'Stopped. Run the same command again to continue; existing trackers are not created twice.\n',
     );
     expect(await readFailures()).toContain('aborted: The run was aborted');
     const created = fake.trackers.length;
@@ -156,6 +156,8 @@ describe('import', () => {
     ['another delimiter', `trackingNumber|title\n${NUMBER}|"a, b"\n`, ['--delimiter', '|'], ['a, b']],
     ['Latin-1', latin1, ['--encoding', 'latin1'], ['Meier', 'Müller']],
     ['UTF-16 of a spreadsheet', utf16, ['--encoding', 'utf-16le'], ['Tüte']],
+    ['a line sep=;', `\uFEFFsep=;\r\nnumber;title\r\n${NUMBER};"a, b"\r\n`, [], ['a, b']],
+    ['a line sep=| and a quote', `"sep=|"\ntrackingNumber|title\n${NUMBER}|"a;b"\n`, [], ['a;b']],
   ])('%s → read', async (_, csv, flags, titles) => {
     const { fake, exitCode, output } = await importRows(csv, flags);
     expect([exitCode, output.stderr]).toEqual([0, '']);
@@ -166,23 +168,19 @@ describe('import', () => {
   });
 
   it.each<[string, string | Buffer, RegExp]>([
-    ['an empty file', '', /rows\.csv to have a first line of names, got an empty file\n$/],
-    [
-      'no column of numbers',
-      'number\nx\n',
-      /to have a column trackingNumber in its first line, got number\n$/,
-    ],
-    ['JSON of one long line', JSON.stringify(Array(400_000).fill(0)), /once, got 0 twice\n$/],
+    ['an empty file', '', /rows\.csv is empty; its first line must name the columns\n$/],
+    ['no column of numbers', 'reference\nx\n', /no column trackingNumber; .* is now: reference\n$/],
+    ['JSON of one long line', JSON.stringify(Array(400_000).fill(0)), /no column trackingNumber; .*\n$/],
     ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is not valid CSV: Quote Not Closed/],
     [
       'more fields than columns',
       `trackingNumber,title\nLA680658838NL,Box\n${NUMBER},Box, red\n`,
-      /: Line 3 of \S+ has more fields than the first line\. A field that holds the delimiter needs quotes\n$/,
+      /: \S+ cannot be imported; nothing was sent.*\n {2}line 3: 3 fields in 2 columns; .*\n$/,
     ],
-    ['Latin-1 as UTF-8', latin1, /: Expected \S+ to be UTF-8.* line 3.*--encoding latin1.*\n$/],
-    ['UTF-16 as UTF-8', utf16, /: Expected \S+ to be UTF-8.* line 1.*utf-16le\n$/],
-    ['a column twice', 'trackingNumber,title,title\n', /: Expected each column .* once, got title twice\n$/],
-    ['a field twice', 'trackingNumber,order_number,Order Number\n', /once, got orderNumber twice\n$/],
+    ['Latin-1 as UTF-8', latin1, /: Line 3 of \S+ is not UTF-8 text; .*--encoding latin1.*\n$/],
+    ['UTF-16 as UTF-8', utf16, /: Line 1 of \S+ is not UTF-8 text; .*utf-16le\n$/],
+    ['a column twice', 'trackingNumber,title,title\n', / has the column title twice; .*\n$/],
+    ['a field twice', 'trackingNumber,order_number,Order Number\n', /the column orderNumber twice; .*\n$/],
   ])('%s → one sentence, nothing sent, exit code 2', async (_, csv, message) => {
     const { fake, exitCode, output } = await importRows(csv);
     expect(exitCode).toBe(2);
@@ -190,8 +188,33 @@ describe('import', () => {
     expect(fake.requests).toEqual([]);
   });
 
+  it('faults of a spreadsheet in 12 rows → the first ten with their lines, nothing sent, exit code 2', async () => {
+    const rows = ['1,23457E+11;;a', `${NUMBER};15.11.2026;a`, `${NUMBER};2026-11-15;a;b`];
+    const csv = `number;shippingDate;title\n${rows.join('\n')}\n${`${NUMBER};11/15/26;a\n`.repeat(9)}`;
+    const { fake, exitCode, output } = await importRows(csv);
+    expect(exitCode).toBe(2);
+    expect(output.stderr.split('\n')).toEqual([
+      expect.stringMatching(/^tracking-client: \S+rows\.csv cannot be imported; nothing was sent\./),
+      expect.stringMatching(/^ {2}line 2: 1,23457E\+11 .* the spreadsheet has shortened it; /),
+      expect.stringMatching(/^ {2}line 3: the date 15\.11\.2026 must have the form YYYY-MM-DD/),
+      expect.stringMatching(/^ {2}line 4: 4 fields in 3 columns; /),
+      ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
+        expect.stringMatching(new RegExp(`^ {2}line ${line}: .*11/15/26`)),
+      ),
+      '  and others below',
+      '',
+    ]);
+    expect(fake.requests).toEqual([]);
+  });
+
+  it('a column number beside trackingNumber → not sent', async () => {
+    const { fake, output } = await importRows(`number,trackingNumber\n7,${NUMBER}\n`);
+    expect(output.stderr).toBe('Columns that are not sent: number\n');
+    expect(fake.requests[0]?.body).toEqual([{ trackingNumber: NUMBER }]);
+  });
+
   it.each([
-    ['a folder', 'folder', /^Expected \S+ to be a file, got a folder\n$/],
+    ['a folder', 'folder', /^\S+ is a folder; name a CSV file\n$/],
     ['a file below a file', 'rows.csv/x', /^Could not read \S+: not a directory \(ENOTDIR\)\n$/],
     ['a link to itself', 'loop', /^Could not read \S+: too many symbolic links encountered \(ELOOP\)\n$/],
   ])('%s → one line, exit code 2', async (_, name, message) => {
@@ -210,7 +233,7 @@ describe('import', () => {
     ]);
     expect(exitCode).toBe(2);
     expect(output.stderr).toBe(
-      'tracking-client: Expected /dev/zero to have at most 64 MiB, got more. Store it as a file and import the file\n',
+      'tracking-client: /dev/zero has more than 64 MiB, the most that a pipe may have; import a file instead\n',
     );
     expect(fake.requests).toEqual([]);
   });
@@ -297,7 +320,7 @@ describe('import', () => {
       const { fake, exitCode, output } = await importRows(buildCsv(2), ['--failures', findPath('mine.csv')]);
       expect(exitCode).toBe(2);
       expect(output.stderr).toMatch(
-        /mine\.csv exists; name another file, or give --overwrite to replace it\n$/,
+        /mine\.csv exists; choose another --failures, or replace it with --overwrite\n$/,
       );
       expect(await readFile(findPath('mine.csv'), 'utf8')).toBe('earlier');
       expect(fake.requests).toEqual([]);
