@@ -86,7 +86,8 @@ export function printTracking(
 /** Says why nothing is tracked, if the account has this number of trackers, none of them tracked. */
 export function describeNoneTracked(trackers: number): string {
   if (trackers === 0) return 'This account has no trackers; `tracking-client track` creates one';
-  return `None of your ${trackers} tracker${trackers === 1 ? '' : 's'} is tracked any more`;
+  if (trackers === 1) return 'Your only tracker is not tracked any more';
+  return `None of your ${trackers} trackers is tracked any more`;
 }
 
 const NO_LINES = Object.fromEntries(

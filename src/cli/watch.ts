@@ -206,7 +206,7 @@ export class Watch {
   #table(): string {
     const { stdout, colours } = this.#terminal;
     const rows = [...this.#rowById.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
-    const shown = rows.slice(0, Math.max(1, (stdout.rows ?? 24) - OTHER_LINES));
+    const shown = rows.slice(0, Math.max(1, (stdout.rows || 24) - OTHER_LINES));
     const head = ['Number', 'Status', 'Next poll', 'Last event'];
     const table = formatTable(
       head,
