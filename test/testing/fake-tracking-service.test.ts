@@ -111,7 +111,7 @@ describe('createFakeTrackingService with invalid options', () => {
     ['a negative latency', { latencyMs: -1 }],
     ['a negative quota', { plans: { perShipment: { quota: -1 } } }],
     ['a misspelt option', { limit: false }],
-    ['an endpoint that is not one', { limits: { 'trackers.nothing': 1 } }],
+    ['an endpoint that does not exist', { limits: { 'trackers.nothing': 1 } }],
     ['an unknown window', { limitWindow: 'rolling' }],
     ['an unknown play', { play: 'hamlet' }],
     ['an unknown way to have no results', { noResults: 'null' }],
@@ -119,8 +119,8 @@ describe('createFakeTrackingService with invalid options', () => {
     ['a misspelt quota', { plans: { perCall: { qouta: 3 } } }],
     ['a key that is a number', { apiKeys: [12345] }],
     ['webhooks that are text', { webhooks: 'no' }],
-    ['an onRequest that is no function', { onRequest: 5 }],
-    ['a clock that is no function', { now: 5 }],
+    ['an onRequest that is not a function', { onRequest: 5 }],
+    ['a clock that is not a function', { now: 5 }],
     ['a seed that is an object', { seed: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     // A caller without types could pass this.

@@ -180,7 +180,7 @@ describe('fake.requests and onRequest', () => {
     expect(JSON.stringify(fake.requests)).not.toContain(fake.apiKey);
   });
 
-  it('a body that is no JSON → kept as text, with the reason of the refusal', async () => {
+  it('a body that is not JSON → kept as text, with the reason of the refusal', async () => {
     const { fake, call } = makeFake();
     await call('POST', '/trackers', '{');
     expect(fake.requests[0]).toMatchObject({ body: '{', status: 400, error: { code: 'parsing_error' } });

@@ -265,7 +265,7 @@ describe('fake.play', () => {
     ['a number with a space', (fake) => fake.shipment('with space')],
     ['an id that no tracker has', (fake) => fake.shipment({ trackerId: 'nobody' })],
     ['a speed of 0', (fake) => fake.play(NUMBER, 'delivered', { speed: 0 })],
-    ['a speed of no number', (fake) => fake.play(NUMBER, 'delivered', { speed: Number.NaN })],
+    ['a speed that is not a number', (fake) => fake.play(NUMBER, 'delivered', { speed: Number.NaN })],
     // A caller without types could pass these.
     ['a misspelt speed', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'delivered', { sped: 60 }])],
     ['an unknown play', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],

@@ -304,7 +304,7 @@ describe('createWebhookSender with invalid options', () => {
     ['a misspelt option', { duplicate: 1 }],
     ['an unknown shape', { shape: 'fla' }],
     ['an empty secret', { secret: '' }],
-    ['an onSent that is no function', { onSent: 5 }],
+    ['an onSent that is not a function', { onSent: 5 }],
     ['a fake without webhooks', { fake: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     // A caller without types could pass this.

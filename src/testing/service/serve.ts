@@ -73,7 +73,7 @@ function showResults(trackers: readonly TrackerState[], state: FakeState): Handl
   const withResults = trackers.filter(({ shipment }) => shipment.events.length > 0);
   const isTooEarly = trackers.length > 0 && withResults.length === 0;
   if (isTooEarly && state.options.noResults === 'parcel_not_found')
-    throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
+    throw rejection(404, 'parcel_not_found', 'There is no data for this shipment yet.');
   return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
@@ -104,7 +104,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const { quota } = state.options.plans.perShipment;
     // Counting validates every item, so skip it when the quota is unlimited.
     if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
-      throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
+      throw rejection(403, 'quota_limit_reached', 'The request has more new items than the quota has left.');
     const data = inputs.map((input) => createItem(input, state));
     const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
     const summary = {

@@ -69,7 +69,7 @@ export class WebhookQueue {
   }
 
   /**
-   * Notes how a request to the receiver ended, for the webhook history of its trackers.
+   * Records how a request to the receiver ended, for the webhook history of its trackers.
    *
    * @param sent - the push or the pushes in it
    * @param attempt - status and result; missing parts of the request and the response are filled in
@@ -79,7 +79,7 @@ export class WebhookQueue {
     attempt: Pick<PushAttempt, 'status' | 'succeeded'> & Partial<PushAttempt>,
   ): void {
     const pushes = [sent].flat();
-    const noted: PushAttempt = {
+    const recorded: PushAttempt = {
       sentAt: new Date(this.#now()).toISOString(),
       url: null,
       requestBody: { trackings: pushes.map(({ item }) => item) },
@@ -87,7 +87,7 @@ export class WebhookQueue {
       responseHeaders: {},
       ...attempt,
     };
-    for (const push of pushes) this.#attempts.get(push)?.push(noted);
+    for (const push of pushes) this.#attempts.get(push)?.push(recorded);
   }
 
   /**

@@ -63,7 +63,7 @@ export function itFailsAlike(makeWay: () => Way | Promise<Way>): void {
   it.each([
     ['badJson', 200, 'application/json; charset=utf-8', /^\{.*[^}]$/s],
     ['html', 502, 'text/html; charset=utf-8', /<html>/],
-  ] as const)('%s → %i %s that is no JSON', async (kind, status, type, text) => {
+  ] as const)('%s → %i %s that is not JSON', async (kind, status, type, text) => {
     const way = await makeWay();
     way.fake.fail('couriers.list', { kind });
     const response = await couriers(way);
