@@ -27,12 +27,21 @@ const { quick, only } = values;
 const rounds = quick ? 1 : 3;
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const chosen = cases.filter(({ name }) => name.includes(only ?? ''));
+const compared = chosen.filter(({ contenders }) => contenders === undefined);
+const alone = chosen.filter(({ contenders }) => contenders !== undefined);
+/** Two cases of one contender each are as many processes as the largest case with all contenders, so they run side by side. */
+const turns = [
+  ...compared.map((each) => [each]),
+  ...alone.flatMap((each, index) => (index % 2 === 0 ? [[each, ...alone.slice(index + 1, index + 2)]] : [])),
+];
 const runs = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
 
 for (let round = 1; round <= rounds; round += 1) {
-  for (const each of chosen) {
-    console.error(`Round ${round} of ${rounds}: ${each.name}`);
-    runs.get(each.name)?.push(...(await runFleetCase(each, redisUrl)));
+  for (const together of turns) {
+    console.error(`Round ${round} of ${rounds}: ${together.map(({ name }) => name).join('; ')}`);
+    await Promise.all(
+      together.map(async (each) => runs.get(each.name)?.push(...(await runFleetCase(each, redisUrl)))),
+    );
   }
 }
 
@@ -45,9 +54,18 @@ const rows = chosen.map(({ name, target }) => {
 });
 console.log(
   [
-    measuredOn,
-    'Cells: responses with 429 / seconds / percent of the limit / Redis commands per call / calls of the slowest process when the fastest had made four fifths of its calls / how often a process lost or regained Redis.',
+    'How well processes share one limit of 10 requests per second: 200 calls, divided among them, all made at once. A refused call is sent again. "uncoordinated" is this client with a limiter of its own in each process.',
+    [
+      'Cells, of the run with the median share:',
+      '- responses with 429, of the worst run',
+      '- seconds until the last call was accepted',
+      '- accepted requests per second, in percent of the limit',
+      '- Redis commands per call',
+      '- calls that the slowest process had made when the fastest had made four fifths of its own, of this number',
+      '- how often a process lost or regained Redis',
+    ].join('\n'),
     markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
+    `Measured on ${measuredOn}.`,
   ].join('\n\n'),
 );
 if (!quick && only === undefined)

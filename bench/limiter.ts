@@ -40,8 +40,15 @@ for (let round = 1; round <= rounds; round += 1) {
 
 const measuredOn = describeRun('p-throttle', 'bottleneck');
 const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
-console.log(`${measuredOn}\n\nCells: responses with 429 / seconds / percent of the limit.\n`);
-console.log(comparisonTable());
+console.log(
+  [
+    'How much of a limit each limiter uses, and how many of its requests the service refuses. All calls are made at once; a refused call is sent again.',
+    'Cells, medians of all rounds: responses with 429 / seconds until the last call was accepted / accepted requests per second, in percent of the limit. The first window is empty, so 200 calls can reach 105%, and 30 calls at 3/s 111%.',
+    comparisonTable(),
+    'A sliding counter takes the requests of the last window as evenly spread, so it refuses requests that kept the limit. This client then assumes other users of the account and slows down.',
+    `Measured on ${measuredOn}.`,
+  ].join('\n\n'),
+);
 if (!quick && only === undefined) writeResult('limiter.json', { measuredOn, cases: reports });
 
 function shorten(each: Case): Case {

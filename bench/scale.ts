@@ -33,7 +33,9 @@ const add = (...more: readonly Figure[]) => {
   }
 };
 
-console.log(measuredOn);
+console.log(
+  'What large numbers of trackers cost, in virtual time: waits are exact, and durations are those that the limits of the service cause. "Over" compares with the shortest time that the limit allows, "within" is the largest difference between two polls of a tracker and the interval.\n',
+);
 const clock = new VirtualClock();
 clock.install();
 if (parts.includes('heap')) add(await measureIdleHeap(clock));
@@ -44,6 +46,8 @@ if (parts.includes('imports')) {
   add(await measureBulk(clock, values.quick ? 30_000 : 1_000_000, 10));
   add(await measureBulk(clock, 10_000, 50));
 }
+
+console.log(`\nMeasured on ${measuredOn}.`);
 
 const isWhole = parts.length === Object.keys(PARTS).length;
 if (isWhole && !values.quick) writeResult('scale.json', { measuredOn, figures });

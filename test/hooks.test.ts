@@ -285,7 +285,7 @@ describe('hooks that fail', () => {
     expect(await get(GOT, hooks, { logger, logLevel: 'warn' })).toEqual(TRACKER);
     await Promise.resolve();
     const warnings = Object.keys(hooks).map(
-      (name) => `[tracking-client] The hook \`${name}\` failed; the call goes on`,
+      (name) => `[tracking-client] Your hook \`${name}\` threw an error; the call continues`,
     );
     expect(warn.mock.calls).toEqual(warnings.map((warning) => [warning]));
   });

@@ -16,7 +16,7 @@ import { payload, tracking } from './webhooks/support.ts';
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 const COURIERS = { body: { data: [] }, headers: { 'x-request-id': 'req-2' } };
 const FAILING = { status: 503, headers: { 'retry-after': '2.5', 'x-request-id': 'req-1' } };
-const RETRY_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); attempt 2 follows in 3 s or later`;
+const RETRY_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); the client retries in 3 s at the earliest (attempt 2)`;
 const LAST_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); gave up after attempt 2`;
 const CALL = {
   callId: expect.any(String),
@@ -109,7 +109,7 @@ describe('the lines of a call', () => {
   const { durationMs: _, ...request } = CALL;
   const sent = (attempt: number) => [
     'debug',
-    `${TITLE}: attempt ${attempt} is sent`,
+    `${TITLE}: sending attempt ${attempt}`,
     { ...request, attempt },
   ];
   const responded = (status: number, fields: object) => [
@@ -136,7 +136,7 @@ describe('the lines of a call', () => {
   test('no response → a line with the duration of the attempt and without a status', async () => {
     const never = () => new Promise<Response>(() => {});
     const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });
-    const message = `${TITLE} ran out of \`timeoutMs\` (50 ms) while waiting for a response; attempt 2 follows`;
+    const message = `${TITLE} ran out of \`timeoutMs\` (50 ms) while waiting for a response; the client retries (attempt 2)`;
     expect(retry).toEqual([
       'warn',
       message,
@@ -162,7 +162,7 @@ describe('the lines of a call', () => {
     await settleInVirtualTime(() => client.couriers.list({ signal: controller.signal }).catch(() => {}));
     expect(warn).toHaveBeenCalledOnce();
     expect(debug).toHaveBeenLastCalledWith(
-      `[tracking-client] ${TITLE} was ended; gave up after attempt 1`,
+      `[tracking-client] ${TITLE} was aborted; gave up after attempt 1`,
       expect.objectContaining({ attempt: 1 }),
     );
   });
@@ -210,10 +210,10 @@ describe('the console', () => {
     });
     const failure = `[tracking-client] ${TITLE} got no response: connect ECONNREFUSED 127.0.0.1:443`;
     expect(await readConsole(() => listCouriers(down, console))).toEqual([
-      `${failure}; attempt 2 follows`,
-      `${failure}; attempt 3 follows`,
-      `${failure}; attempt 4 follows`,
-      `${failure}; attempt 5 follows`,
+      `${failure}; the client retries (attempt 2)`,
+      `${failure}; the client retries (attempt 3)`,
+      `${failure}; the client retries (attempt 4)`,
+      `${failure}; the client retries (attempt 5)`,
       `${failure}; gave up after attempt 5`,
     ]);
   });

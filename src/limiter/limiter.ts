@@ -107,7 +107,9 @@ export class LongPauseError extends TrackingError {
   readonly pausedForMs: number;
 
   constructor(pausedForMs: number) {
-    super(`Expected the rate limit to be paused for a shorter time, got ${Math.ceil(pausedForMs)} ms`);
+    super(
+      `The service pauses this endpoint for ${Math.ceil(pausedForMs)} ms more, longer than the call waits`,
+    );
     this.pausedForMs = pausedForMs;
   }
 }

@@ -40,7 +40,7 @@ export class CallReport {
     this.#tokensLeft = tokensLeft;
     this.#openRequestSince = systemClock.now();
     this.#hooks.onRequest?.(this.#describeRequest());
-    this.#log('debug', `${this.#title}: attempt ${this.#attempt} is sent`);
+    this.#log('debug', `${this.#title}: sending attempt ${this.#attempt}`);
   }
 
   noteResponse(status: number, requestId: string | undefined, retryAfterMs: number | undefined): void {
@@ -58,7 +58,7 @@ export class CallReport {
     for (const { path, message } of mismatched) {
       // Warn once for each field, because a service that sends an odd field sends it with every response.
       const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
-      const text = `${this.#title}: ${message}; kept as it came`;
+      const text = `${this.#title}: ${message}; the value is kept`;
       this.#logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
     }
   }
@@ -73,8 +73,8 @@ export class CallReport {
   noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
     this.#wasRetried = true;
     this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
-    const wait = retryAfterMs ? ` in ${Math.ceil(retryAfterMs / 1000)} s or later` : '';
-    const text = `${error.message}; attempt ${this.#attempt + 1} follows${wait}`;
+    const wait = retryAfterMs ? ` in ${Math.ceil(retryAfterMs / 1000)} s at the earliest` : '';
+    const text = `${error.message}; the client retries${wait} (attempt ${this.#attempt + 1})`;
     this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
   }
 
@@ -85,7 +85,7 @@ export class CallReport {
     if (error !== undefined) {
       // Warn only after a retry. Without one, the rejection alone tells the caller, and an abort is no surprise.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
-      const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
+      const reason = isTrackingError(error) ? error.message : `${this.#title} was aborted`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;
       this.#log(level, text, { ...describeError(error), durationMs });
     } else if (this.#wasRetried) {

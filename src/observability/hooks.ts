@@ -139,7 +139,7 @@ export function resolveHooks(hooks: Hooks | readonly Hooks[] = [], logger: LogAd
   const resolved = new Map<string, (info: object) => void>();
   for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
-    const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
+    const onFailure = () => logger.warn(`Your hook \`${name}\` threw an error; the call continues`);
     const callPrevious = resolved.get(name);
     resolved.set(name, (info) => {
       callPrevious?.(info);

@@ -126,7 +126,7 @@ export function parseReply(reply: unknown) {
   const numbers = Array.isArray(reply) ? reply.map(toNumber) : [];
   const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
   if (numbers.length < 4 || numbers.some(Number.isNaN)) {
-    throw new TypeError('Expected the reply of Redis to be a list of numbers');
+    throw new TypeError('the reply is not that of the script of the limiter');
   }
   return { limit, free, pauseLeftMs, askInMs, starts };
 }

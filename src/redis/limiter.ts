@@ -132,12 +132,14 @@ export class RedisLimiter implements Limiter {
 /** Logs a line when the first bucket loses Redis and when the last has it back, because each shard of a cluster fails alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
-  const effect = isLocalAllowed ? 'this process keeps to its own share of the limit' : 'calls are rejected';
+  const effect = isLocalAllowed
+    ? 'this process uses only its own share of the limit (`processes`)'
+    : 'calls reject with ConnectionError (`onUnavailable`)';
   const lastFailures = new Map<SharedBucket, number>();
   return {
     onFailure(bucket: SharedBucket, error: unknown): void {
       if (lastFailures.size === 0)
-        log.warn(`The rate limiter lost Redis (${formatError(error)}); until it is back ${effect}`);
+        log.warn(`The rate limiter lost Redis (${formatError(error)}); until Redis is back, ${effect}`);
       lastFailures.set(bucket, systemClock.now());
     },
     onSuccess(bucket: SharedBucket): void {
@@ -145,7 +147,7 @@ function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
       lastFailures.delete(bucket);
       const oldest = systemClock.now() - FORGET_FAILURE_MS;
       for (const [idle, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(idle);
-      if (lastFailures.size === 0) log.info('The rate limiter reached Redis again');
+      if (lastFailures.size === 0) log.info('Redis is back; the rate limiter shares the whole limit again');
     },
   };
 }
@@ -459,14 +461,15 @@ class SharedBucket {
     this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#clearUnreported();
     if (this.#options.isLocalAllowed) return;
-    const message = 'The rate limiter cannot reach Redis, so nothing was sent';
+    const message = 'The rate limiter lost Redis (`onUnavailable` is "reject"); this call was not sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
   #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
     const { runScript, processId, commandTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms`));
+      const giveUp = () =>
+        reject(new Error(`no reply within ${commandTimeoutMs} ms, the \`commandTimeoutMs\` of the limiter`));
       let timer = systemClock.setTimeout(() => {
         timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
       }, commandTimeoutMs);

@@ -3,7 +3,7 @@
 import { mock } from 'node:test';
 import FakeTimers from '@sinonjs/fake-timers';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { RedisDedupeStore } from '../../src/redis/index.ts';
+import { RedisDedupeStore, RedisLimiter } from '../../src/redis/index.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { makeClient } from '../support/make-client.ts';
@@ -70,6 +70,29 @@ describe.each(runners)('timers of %s', (_, { install, tick, uninstall, now }) =>
     await settled();
     await pass(3_000);
     expect(await outcome).toMatchObject({ name: 'TimeoutError', timeoutMs: 3_000 });
+  });
+
+  test('a call that waits for a token → sent when the token is back', async () => {
+    const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: {} });
+    await client.couriers.list();
+    const waiting = client.couriers.list();
+    await settled();
+    expect(requests).toHaveLength(1);
+    await pass(1_050);
+    await waiting;
+    expect(requests).toHaveLength(2);
+  });
+
+  test('Redis does not reply → the limiter grants its share when all tokens are back', async () => {
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    const limiter = new RedisLimiter({ redis: { eval: hangs, evalSha: hangs }, logger });
+    const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: undefined, limiter });
+    const waiting = client.couriers.list();
+    await settled();
+    expect(requests).toHaveLength(0);
+    await pass(2_000);
+    await waiting;
+    expect(requests).toHaveLength(1);
   });
 
   test('a poll with an interval of a minute → the first update after a minute', async () => {

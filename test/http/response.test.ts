@@ -225,7 +225,7 @@ describe('a success with invalid fields', () => {
     expect(fields).toEqual(['data[].createdAt', 'data[].isTracked']);
     expect(log.warn).toHaveBeenCalledWith(
       expect.stringMatching(
-        /^\[tracking-client\] GET \S+\/trackers: Expected `data\[1\]\.isTracked` to be .*; kept as it came$/,
+        /^\[tracking-client\] GET \S+\/trackers: Expected `data\[1\]\.isTracked` to be .*; the value is kept$/,
       ),
       expect.objectContaining({ callId: UUID, status: 200, requestId: 'req-1', field: 'data[].isTracked' }),
     );

@@ -22,11 +22,11 @@ describe('the log', () => {
     await clock.advance(1_200);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('ECONNREFUSED');
-    expect(lines[0]).toContain('this process keeps to its own share');
+    expect(lines[0]).toContain('this process uses only its own share');
     redis.reply = grantAll;
     await clock.advance(500);
     expect(lines).toHaveLength(2);
-    expect(lines[1]).toContain('reached Redis again');
+    expect(lines[1]).toContain('Redis is back');
   });
 
   test('one shard is down, and its endpoint is no longer used → no line that Redis is back for a minute', async () => {
@@ -39,7 +39,7 @@ describe('the log', () => {
     acquire();
     await settled();
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain('calls are rejected');
+    expect(lines[0]).toContain('calls reject');
     await clock.advance(1_500);
     acquire();
     await settled();
