@@ -40,8 +40,10 @@ import {
 
 /** As many chunks as one second allows (docs/service.md 6.1). */
 const CHUNKS_PER_SECOND = 3;
-/** Enough to use the whole rate limit although the service responds after 3 seconds. */
-const MAX_CHUNKS_AHEAD = 10;
+/** Enough chunks in flight to use the whole rate limit of a service that responds after 3 seconds. */
+const MAX_CHUNKS_IN_FLIGHT = 10;
+/** More chunks would only fill the memory. */
+const MAX_CONCURRENCY = 1_000;
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
 /** The creation requests, from a list or an asynchronous source. */
@@ -82,13 +84,8 @@ interface CheckedInput {
   readonly errors: readonly ApiErrorItem[];
 }
 
-/** A chunk that was read. */
-interface Chunk {
+interface SentChunk {
   readonly outcomes: Promise<readonly BulkOutcome[]>;
-  /** Resolves when the chunk was sent, or has ended without. */
-  readonly sent: Promise<void>;
-  /** The error of the source that cut this chunk off; no chunk follows. */
-  readonly sourceFailure: { readonly error: unknown } | undefined;
 }
 
 /** The stream of `trackers.createMany`: the outcome of each input, in the order of the inputs. */
@@ -97,9 +94,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #callOptions: CallOptions;
-  readonly #maxChunksAhead: number;
+  readonly #concurrency: number;
+  /** True if the next chunk is read only when the one before was sent or has ended. */
   readonly #waitsUntilSent: boolean;
-  #inputsRead = 0;
   readonly #unsent = new Set<AbortController>();
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
@@ -112,11 +109,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#context = context;
     this.#inputs = inputs;
     this.#settings = settings;
-    const { limiter } = context.config;
-    // If many chunks are retried at once, a limited queue would refuse some of them.
-    const canQueue = limiter !== undefined && limiter.maxQueue === Number.POSITIVE_INFINITY;
-    this.#waitsUntilSent = settings.concurrency === undefined && canQueue;
-    this.#maxChunksAhead = settings.concurrency ?? (canQueue ? MAX_CHUNKS_AHEAD : CHUNKS_PER_SECOND);
+    // A limited queue could refuse chunks that wait there for their retries, so then the run stays small.
+    const isWide = context.config.limiter?.maxQueue === Number.POSITIVE_INFINITY;
+    const defaultConcurrency = isWide ? MAX_CHUNKS_IN_FLIGHT : CHUNKS_PER_SECOND;
+    this.#concurrency = Math.min(settings.concurrency ?? defaultConcurrency, MAX_CONCURRENCY);
+    this.#waitsUntilSent = settings.concurrency === undefined && isWide;
     const { chunkSize, concurrency, onProgress, ...request } = settings;
     const retry = completeRetry(request.retry, context.config.retry, PATIENT_RETRY);
     this.#callOptions = resolveCallOptions(context.config, 'trackers.createBulk', { ...request, retry });
@@ -133,16 +130,16 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<BulkOutcome, void, undefined> {
     const source = new SourceReader(this.#inputs);
-    const chunks: Promise<Chunk | undefined>[] = [];
+    const chunks = this.#sendChunks(source, signal);
+    const ahead: Promise<IteratorResult<SentChunk, void>>[] = [];
     try {
       for (;;) {
-        while (chunks.length < this.#maxChunksAhead)
-          chunks.push(this.#startChunk(chunks.at(-1), source, signal));
-        const chunk = await chunks[0];
-        if (chunk === undefined) break;
-        yield* await chunk.outcomes;
-        if (chunk.sourceFailure !== undefined) throw chunk.sourceFailure.error;
-        chunks.shift();
+        // Calls of `next` wait in line in the generator, so it sends the next chunks while the reader is busy with this one.
+        while (ahead.length < this.#concurrency) ahead.push(withoutWarning(chunks.next()));
+        const next = await ahead[0];
+        if (next === undefined || next.done) break;
+        yield* await next.value.outcomes;
+        ahead.shift();
       }
       signal.throwIfAborted();
     } finally {
@@ -150,41 +147,37 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Reads a chunk as soon as the previous one allows it, and sends it. Resolves to undefined at the end of the inputs. */
-  async #startChunk(
-    previous: Promise<Chunk | undefined> | undefined,
+  /** Reads chunk after chunk and sends each. Throws the error of the source after the chunk that the error cut off. */
+  async *#sendChunks(
     source: SourceReader<TrackerInput>,
     signal: AbortSignal,
-  ): Promise<Chunk | undefined> {
-    if (previous !== undefined) {
-      const chunk = await previous;
-      if (chunk === undefined || chunk.sourceFailure !== undefined) return undefined;
-      if (this.#waitsUntilSent) await chunk.sent;
-    }
-    const { inputs, sourceFailure } = await this.#readInputs(source, signal);
-    if (inputs.length === 0 && sourceFailure === undefined) return undefined;
-    let noteSent = () => {};
-    const sent = new Promise<void>((resolve) => {
-      noteSent = resolve;
-    });
-    const outcomes = this.#createChunk(inputs, signal, noteSent).finally(noteSent);
-    return { outcomes, sent, sourceFailure };
-  }
-
-  /** Reads up to `chunkSize` inputs, and none at the end. */
-  async #readInputs(source: SourceReader<TrackerInput>, signal: AbortSignal) {
-    const inputs: CheckedInput[] = [];
-    try {
-      while (inputs.length < this.#settings.chunkSize) {
-        const { done, value } = await source.next(signal);
-        if (done) break;
-        inputs.push(checkItem(this.#inputsRead, value));
-        this.#inputsRead += 1;
+  ): AsyncGenerator<SentChunk, void, undefined> {
+    let inputsRead = 0;
+    let end: { readonly failure?: unknown } | undefined;
+    while (end === undefined) {
+      const inputs: CheckedInput[] = [];
+      try {
+        while (inputs.length < this.#settings.chunkSize && end === undefined) {
+          const { done, value } = await source.next(signal);
+          if (done) end = {};
+          else inputs.push(checkItem(inputsRead + inputs.length, value));
+        }
+      } catch (failure) {
+        end = { failure };
       }
-      return { inputs, sourceFailure: undefined };
-    } catch (error) {
-      return { inputs, sourceFailure: { error } };
+      inputsRead += inputs.length;
+      if (inputs.length > 0) {
+        let noteSent = () => {};
+        const sent = new Promise<void>((resolve) => {
+          noteSent = resolve;
+        });
+        const outcomes = this.#createChunk(inputs, signal, noteSent).finally(noteSent);
+        // An object, because `yield` of a promise would wait for it.
+        yield { outcomes };
+        if (this.#waitsUntilSent) await sent;
+      }
     }
+    if ('failure' in end) throw end.failure;
   }
 
   /** Never rejects: a failure becomes the outcome of every input that was sent. */
@@ -199,7 +192,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       const result = item === undefined ? undefined : results.next().value;
       return { index, input, ...(result ?? { status: 'invalid', errors }) };
     });
-    if (outcomes.length > 0) this.#report(outcomes);
+    this.#report(outcomes);
     return outcomes;
   }
 
@@ -257,6 +250,12 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const onFailure = () => this.#context.config.logger.warn('`onProgress` failed; the run goes on');
     callGuarded(() => this.#settings.onProgress(summary), onFailure);
   }
+}
+
+/** Lets a promise reject before anybody awaits it, or though nobody does because the stream was left. */
+function withoutWarning<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** Checks one input as `trackers.create` does, so that one invalid input does not fail its whole chunk. */
