@@ -29,9 +29,12 @@ interface OpenKey {
   readonly attempts: number;
 }
 
+/** Of a handled key, when it is forgotten, in whole seconds: V8 stores small integers without an object of their own. */
+type KeyState = OpenKey | number;
+
 /**
  * Remembers handled events in this process, for tests and for a single receiver that may repeat work after a restart.
- * A full store forgets the handled key that was used least recently. If all keys are leased, it rejects with a `TrackingError`.
+ * A full store forgets the key that was used least recently. If all keys are leased, it rejects with a `TrackingError`.
  *
  * @example
  * const webhooks = createWebhookHandler({ secret, store: new MemoryDedupeStore({ maxKeys: 100_000 }), onEvent });
@@ -39,9 +42,7 @@ interface OpenKey {
 export class MemoryDedupeStore implements DedupeStore {
   readonly #maxKeys: number;
   readonly #now: () => number;
-  readonly #open = new RecencyMap<OpenKey>();
-  /** When each handled key is forgotten, in whole seconds: V8 stores small integers without an object of their own. */
-  readonly #done = new RecencyMap<number>();
+  readonly #keys = new RecencyMap<KeyState>();
 
   /**
    * @param options - `maxKeys` and `now`
@@ -55,7 +56,7 @@ export class MemoryDedupeStore implements DedupeStore {
 
   /** The number of remembered keys, leased ones included. */
   get size(): number {
-    return this.#open.size + this.#done.size;
+    return this.#keys.size;
   }
 
   async claim(
@@ -65,10 +66,10 @@ export class MemoryDedupeStore implements DedupeStore {
     const now = this.#now();
     this.#forgetExpired(now);
     const claims = keys.map((key) => this.#find(key, token, now));
-    if (this.size + keys.length > this.#maxKeys) this.#makeRoom(keys, claims, now);
+    this.#makeRoom(keys, now);
     for (const [index, claim] of claims.entries()) {
       if (claim.status !== 'acquired') continue;
-      this.#open.set(keys[index] ?? '', { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
+      this.#keys.set(keys[index] ?? '', { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
     }
     return claims;
   }
@@ -76,74 +77,74 @@ export class MemoryDedupeStore implements DedupeStore {
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
     const now = this.#now();
     this.#forgetExpired(now);
-    const forgetAt = Math.ceil((now + retainMs) / 1000);
-    for (const key of keys) {
-      const isKnown = this.#open.delete(key) || this.#done.get(key) !== undefined;
-      if (!isKnown) this.#makeRoom([key], [FIRST_CLAIM], now);
-      this.#done.set(key, forgetAt);
-    }
+    this.#makeRoom(keys, now);
+    for (const key of keys) this.#keys.set(key, Math.ceil((now + retainMs) / 1000));
   }
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     const now = this.#now();
     for (const key of keys) {
-      const open = this.#open.get(key);
-      if (open?.token !== token) continue;
-      const attempts = uncounted ? open.attempts - 1 : open.attempts;
-      this.#open.set(key, { token: undefined, leaseUntil: now, attempts });
+      const state = this.#keys.get(key);
+      if (typeof state !== 'object' || state.token !== token) continue;
+      const attempts = uncounted ? state.attempts - 1 : state.attempts;
+      this.#keys.set(key, { token: undefined, leaseUntil: now, attempts });
     }
   }
 
   #find(key: string, token: string, now: number): Claim {
-    const forgetAt = this.#done.get(key);
-    if (forgetAt !== undefined) {
-      if (forgetAt * 1000 > now) {
-        this.#done.set(key, forgetAt);
+    const state = this.#keys.get(key);
+    if (state === undefined) return FIRST_CLAIM;
+    if (typeof state === 'number') {
+      if (state * 1000 > now) {
+        this.#keys.set(key, state);
         return { status: 'done' };
       }
-      this.#done.delete(key);
+      this.#keys.delete(key);
+      return FIRST_CLAIM;
     }
-    const open = this.#open.get(key);
-    if (open === undefined) return FIRST_CLAIM;
-    if (open.token === token) return { status: 'acquired', attempt: open.attempts };
-    const leftMs = open.leaseUntil - now;
-    if (open.token !== undefined && leftMs > 0) return { status: 'busy', retryAfterMs: Math.ceil(leftMs) };
-    return { status: 'acquired', attempt: open.attempts + 1 };
+    if (state.token === token) return { status: 'acquired', attempt: state.attempts };
+    if (isLeased(state, now)) return { status: 'busy', retryAfterMs: Math.ceil(state.leaseUntil - now) };
+    return { status: 'acquired', attempt: state.attempts + 1 };
   }
 
-  /** Forgets other keys that nobody leases, done ones first, until `keys` fit. If they cannot fit, throws and forgets none. */
-  #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
-    const fresh = keys.filter(
-      (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
+  /** Forgets other keys that nobody leases until `keys` fit. If they cannot fit, throws and forgets none. */
+  #makeRoom(keys: readonly string[], now: number): void {
+    if (this.size + keys.length <= this.#maxKeys) return;
+    const spared = new Set(keys);
+    const freshCount = keys.filter((key) => this.#keys.get(key) === undefined).length;
+    const surplus = this.size + freshCount - this.#maxKeys;
+    const forgotten: (readonly [key: string, state: KeyState])[] = [];
+    for (let unseen = this.size; unseen > 0 && forgotten.length < surplus; unseen -= 1) {
+      const oldest = this.#keys.leastRecent();
+      if (oldest === undefined) break;
+      const [key, state] = oldest;
+      this.#keys.delete(key);
+      // A key that is in use becomes the most recently used one.
+      if (spared.has(key) || isLeased(state, now)) this.#keys.set(key, state);
+      else forgotten.push(oldest);
+    }
+    if (forgotten.length >= surplus) return;
+    for (const [key, state] of forgotten) this.#keys.set(key, state);
+    throw new TrackingError(
+      `The memory store has no room for ${freshCount} more keys: it can lease ${this.#maxKeys} at once; raise \`maxKeys\``,
     );
-    const surplus = this.size + fresh.length - this.#maxKeys;
-    // The done keys among `keys` are kept: `#find` moved them to the end, and the loop below stops before it reaches them.
-    const keptCount = claims.filter(({ status }) => status === 'done').length;
-    const fromDone = Math.min(surplus, this.#done.size - keptCount);
-    const idle = this.#findIdleKeys(surplus - fromDone, new Set(keys), now);
-    if (fromDone + idle.length < surplus) {
-      throw new TrackingError(
-        `Expected at most ${this.#maxKeys} keys to be worked on at once (\`maxKeys\`), got ${fresh.length} more`,
-      );
-    }
-    for (let count = 0; count < fromDone; count += 1) this.#done.delete(this.#done.leastRecent()?.[0] ?? '');
-    for (const key of idle) this.#open.delete(key);
-  }
-
-  #findIdleKeys(count: number, spared: ReadonlySet<string>, now: number): string[] {
-    const idle: string[] = [];
-    for (const [key, open] of this.#open) {
-      if (idle.length === count) break;
-      const isIdle = open.token === undefined || open.leaseUntil <= now;
-      if (isIdle && !spared.has(key)) idle.push(key);
-    }
-    return idle;
   }
 
   #forgetExpired(now: number): void {
-    this.#done.forgetOldest((forgetAt) => forgetAt * 1000 <= now);
-    this.#open.forgetOldest(({ leaseUntil }) => leaseUntil + OUTLASTS_SENDER_MS <= now);
+    for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
+      const oldest = this.#keys.leastRecent();
+      if (oldest === undefined || !isExpired(oldest[1], now)) return;
+      this.#keys.delete(oldest[0]);
+    }
   }
+}
+
+function isLeased(state: KeyState, now: number): boolean {
+  return typeof state === 'object' && state.token !== undefined && state.leaseUntil > now;
+}
+
+function isExpired(state: KeyState, now: number): boolean {
+  return (typeof state === 'number' ? state * 1000 : state.leaseUntil + OUTLASTS_SENDER_MS) <= now;
 }
 
 /** Knows the least recently used key. A single iterator is never restarted, because a new one would first skip deleted keys. */
@@ -167,26 +168,14 @@ class RecencyMap<Value> {
     this.#values.set(key, value);
   }
 
-  delete(key: string): boolean {
+  delete(key: string): void {
     if (this.#leastRecent?.[0] === key) this.#leastRecent = undefined;
-    return this.#values.delete(key);
+    this.#values.delete(key);
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
     // Do not read an empty map, because its iterator ends for good. Else a key follows: all keys before it were deleted.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
-  }
-
-  forgetOldest(isOld: (value: Value) => boolean): void {
-    for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
-      const oldest = this.leastRecent();
-      if (oldest === undefined || !isOld(oldest[1])) return;
-      this.delete(oldest[0]);
-    }
-  }
-
-  [Symbol.iterator](): Iterator<[key: string, value: Value]> {
-    return this.#values.entries();
   }
 }

@@ -23,7 +23,7 @@ function makeStore(maxKeys?: number) {
   };
 }
 
-// The contract suite tests the rules of every store; test/testing/dedupe-store-contract.test.ts runs it on this store.
+// The contract suite tests the rules of every store; dedupe-store-contract.test.ts runs it on this store.
 describe('time', () => {
   test('a retention that ends → done until its last millisecond, then acquired, attempt 1', async () => {
     const { store, commit, pass, readStatus } = makeStore();
@@ -54,7 +54,7 @@ describe('bounds', () => {
   test('too many keys in one claim → no key is leased, no other key is deleted', async () => {
     const { store, commit, readStatus } = makeStore(2);
     await commit('a');
-    await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('Expected at most 2 keys');
+    await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('no room for 3 more keys');
     expect(store.size).toBe(1);
     expect(await readStatus('a')).toBe('done');
   });
@@ -88,17 +88,24 @@ describe('bounds', () => {
     expect(await readStatus('b')).toBe('acquired');
   });
 
-  test('a store full of handled and failed keys → as many keys are deleted as there are new keys', async () => {
-    const { store, commit } = makeStore(4);
+  test('a store full of failed keys and one handled key → the failed keys are deleted first, as many as there are new keys', async () => {
+    const { store, commit, readStatus } = makeStore(4);
     await store.claim(['failed-1', 'failed-2', 'failed-3'], lease);
     await store.release(['failed-1', 'failed-2', 'failed-3'], lease);
     await commit('done');
     await store.claim(['new-1', 'new-2'], lease);
     expect(store.size).toBe(4);
-    expect(await store.claim(['failed-2', 'failed-3'], lease)).toMatchObject([
-      { attempt: 2 },
-      { attempt: 2 },
-    ]);
+    expect(await readStatus('done')).toBe('done');
+    expect(await store.claim(['failed-3'], lease)).toMatchObject([{ attempt: 2 }]);
+  });
+
+  test('a store full of handled keys, and one that failed later → a handled key is deleted, the attempt is kept', async () => {
+    const { store, commit } = makeStore(3);
+    await commit('a', 'b');
+    await store.claim(['failed'], lease);
+    await store.release(['failed'], lease);
+    await store.claim(['new'], lease);
+    expect(await store.claim(['failed'], lease)).toMatchObject([{ attempt: 2 }]);
   });
 
   test('a store full of failed keys, one claimed again with a new key → the other failed key is deleted', async () => {
