@@ -1,6 +1,22 @@
 import { MAX_TIMER_MS, systemClock, unref } from '../common/clock.ts';
-import { hasMethods } from '../common/option-checks.ts';
-import type { Queryable } from './table.ts';
+import { hasMethods, option } from '../common/option-checks.ts';
+
+/** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
+export interface Queryable {
+  /**
+   * Runs one statement.
+   *
+   * @param text - SQL whose values are numbered `$1`, `$2`, …
+   * @param values - the values
+   * @returns the rows, each an object by column name
+   * @throws an error with the SQLSTATE as `code`
+   */
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+export const queryableOption = option<Queryable>('anything with a method `query(text, values)`', (value) =>
+  hasMethods(value, 'query'),
+);
 
 /** A connection lent by a pool. */
 interface PooledConnection extends Queryable {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
+import { ConfigurationError } from '../errors.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
 import { batched } from '../webhooks/batched.ts';
 import {
@@ -7,9 +8,16 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
+  storableKey,
 } from '../webhooks/dedupe-store.ts';
-import { withConnection } from './connection.ts';
-import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
+import { type Queryable, queryableOption, withConnection } from './connection.ts';
+import { buildStatements } from './table.ts';
+
+/** One statement of a purge deletes at most this many rows, so that no transaction takes long. */
+const MAX_PURGED_AT_ONCE = 10_000;
+const UNDEFINED_TABLE = '42P01';
+/** A key that another receiver holds for an unknown time. */
+const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
@@ -26,7 +34,7 @@ export interface PostgresDedupeStoreOptions {
 
 const storeOptions = z.strictObject({
   pool: queryableOption,
-  // `InboxTable` checks the name.
+  // `buildStatements` checks the name.
   table: z.custom<string>().optional(),
   commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
 } satisfies OptionShape<PostgresDedupeStoreOptions>);
@@ -43,7 +51,18 @@ interface ReleaseRequest {
   readonly uncounted: boolean;
 }
 
-type CommitRequest = readonly [key: string, retainMs: number];
+interface CommitRequest {
+  readonly key: string;
+  readonly retainMs: number;
+}
+
+/** A row of a reply; drivers may return numbers as text. */
+interface Row {
+  readonly key: string;
+  readonly attempts: unknown;
+  readonly done: boolean | null;
+  readonly retry_after_ms: unknown;
+}
 
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
@@ -62,10 +81,10 @@ export class PostgresDedupeStore implements DedupeStore {
   /** Time limit of one call, in milliseconds. */
   readonly commandTimeoutMs: number;
   readonly #pool: Queryable;
-  readonly #table: InboxTable;
+  readonly #statements: ReturnType<typeof buildStatements>;
   readonly #claim: (requests: readonly ClaimRequest[]) => Promise<readonly Claim[]>;
-  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly undefined[]>;
-  readonly #release: (requests: readonly ReleaseRequest[]) => Promise<readonly undefined[]>;
+  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly unknown[]>;
+  readonly #release: (requests: readonly ReleaseRequest[]) => Promise<readonly unknown[]>;
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
@@ -75,7 +94,7 @@ export class PostgresDedupeStore implements DedupeStore {
     const { pool, table, commandTimeoutMs } = checkOptions(storeOptions, options);
     this.commandTimeoutMs = commandTimeoutMs;
     this.#pool = pool;
-    this.#table = new InboxTable(table);
+    this.#statements = buildStatements(table);
     this.#claim = this.#batched((client, requests) => this.#sendClaims(client, requests));
     this.#commit = this.#batched((client, requests) => this.#sendCommits(client, requests));
     this.#release = this.#batched((client, requests) => this.#sendReleases(client, requests));
@@ -84,39 +103,49 @@ export class PostgresDedupeStore implements DedupeStore {
 
   /** Creates the table unless it exists; safe to call from several processes at once. */
   async createTable(): Promise<void> {
-    await this.#table.create(this.#pool);
+    await this.#pool.query(this.#statements.create);
   }
 
   /**
    * Deletes the events whose retention has ended. Once a day is enough; each call reads all rows, but receivers do not wait.
    *
-   * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted
    */
-  async purge(options: PurgeOptions = {}): Promise<number> {
-    return this.#table.purge(this.#pool, options);
+  async purge(): Promise<number> {
+    let purged = 0;
+    let count: number;
+    do {
+      count = (await this.#run(this.#pool, 'purge', MAX_PURGED_AT_ONCE)).length;
+      purged += count;
+    } while (count === MAX_PURGED_AT_ONCE);
+    return purged;
   }
 
   async claim(
     keys: readonly string[],
     { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
-    return this.#claim(keys.map((key) => ({ key, token, leaseMs })));
+    return this.#claim(keys.map((key) => ({ key: toStoredKey(key), token, leaseMs })));
   }
 
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
-    await this.#commit(keys.map((key) => [key, retainMs]));
+    await this.#commit(keys.map((key) => ({ key: toStoredKey(key), retainMs })));
   }
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
-    await this.#release(keys.map((key) => ({ key, token, uncounted })));
+    await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted })));
   }
 
   #batched<Request, Result>(
     send: (client: Queryable, requests: readonly Request[]) => Promise<readonly Result[]>,
   ): (requests: readonly Request[]) => Promise<readonly Result[]> {
     const limitMs = this.commandTimeoutMs;
-    return batched((take) => withConnection(this.#pool, limitMs, (client) => send(client, take())), limitMs);
+    const sendAll = async (takeRequests: () => readonly Request[]) =>
+      withConnection(this.#pool, limitMs, async (client) => {
+        const requests = takeRequests();
+        return requests.length === 0 ? [] : send(client, requests);
+      });
+    return batched(sendAll, limitMs);
   }
 
   /** A statement can claim each key only once, so only the first request for a key is sent; other tokens get `BUSY`. */
@@ -125,24 +154,52 @@ export class PostgresDedupeStore implements DedupeStore {
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
     const tokens = [...sent.values()].map(({ token }) => token);
     const leases = [...sent.values()].map(({ leaseMs }) => leaseMs);
-    const claims = await this.#table.claim(client, [...sent.keys()], tokens, leases, OUTLASTS_SENDER_MS);
+    const rows = await this.#run(client, 'claim', [...sent.keys()], tokens, leases, OUTLASTS_SENDER_MS);
+    const claims = new Map(rows.map((row) => [row.key, toClaim(row)]));
     return requests.map(({ key, token }) => {
       const claim = claims.get(key) ?? BUSY;
       return claim.status === 'acquired' && sent.get(key)?.token !== token ? BUSY : claim;
     });
   }
 
-  async #sendCommits(client: Queryable, requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
-    const retainMsByKey = new Map(requests);
-    await this.#table.run(client, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
-    return [];
+  #sendCommits(client: Queryable, requests: readonly CommitRequest[]): Promise<readonly unknown[]> {
+    const retainMsByKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
+    return this.#run(client, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
   }
 
-  async #sendReleases(client: Queryable, requests: readonly ReleaseRequest[]): Promise<readonly undefined[]> {
+  #sendReleases(client: Queryable, requests: readonly ReleaseRequest[]): Promise<readonly unknown[]> {
     const keys = requests.map(({ key }) => key);
     const tokens = requests.map(({ token }) => token);
     const areUncounted = requests.map(({ uncounted }) => uncounted);
-    await this.#table.run(client, 'release', keys, tokens, areUncounted);
-    return [];
+    return this.#run(client, 'release', keys, tokens, areUncounted);
   }
+
+  async #run(
+    client: Queryable,
+    statement: 'claim' | 'commit' | 'release' | 'purge',
+    ...values: readonly unknown[]
+  ): Promise<readonly Row[]> {
+    try {
+      const { rows } = await client.query(this.#statements[statement], [...values]);
+      // Sound: every driver returns a row as an object by column name unless it is asked for arrays.
+      return rows as Row[];
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE)) throw error;
+      const advice = 'call `createTable()`, or run `inboxTableSql()` in a migration';
+      throw new ConfigurationError(`The table ${this.#statements.name} does not exist; ${advice}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/** PostgreSQL allows no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
+function toStoredKey(key: string): string {
+  return storableKey(key, /^[\x20-\x7e]{0,255}$/);
+}
+
+function toClaim({ attempts, done, retry_after_ms: retryAfterMs }: Row): Claim {
+  if (attempts !== null) return { status: 'acquired', attempt: Number(attempts) };
+  if (done === true) return { status: 'done' };
+  return Number(retryAfterMs) > 0 ? { status: 'busy', retryAfterMs: Number(retryAfterMs) } : BUSY;
 }

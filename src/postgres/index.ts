@@ -4,5 +4,6 @@
  * @module tracking-client/postgres
  */
 
+export type { Queryable } from './connection.ts';
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
-export { inboxTableSql, type Queryable } from './table.ts';
+export { inboxTableSql } from './table.ts';

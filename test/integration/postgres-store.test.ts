@@ -77,7 +77,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
       }
     };
     const purge = async () => {
-      for (let round = 0; round < 40; round += 1) await store.purge({ batchSize: 50 });
+      for (let round = 0; round < 40; round += 1) await store.purge();
     };
     await Promise.all([receive(), receive(), receive(), purge(), purge()]);
     // The last keys expire a millisecond after their commit, which can be after the first purge.

@@ -30,9 +30,9 @@ function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-/** Returns the results one after the other, for any statement. */
-function scripted(...results: { rows: unknown[] }[]): Queryable {
-  return { query: async () => results.shift() ?? { rows: [] } };
+/** A database that replies with these rows. */
+function scripted(rows: unknown[]): Queryable {
+  return { query: async () => ({ rows }) };
 }
 
 describe('contract', () => {
@@ -47,10 +47,10 @@ describe('contract', () => {
 
 describe('claim', () => {
   test.each([
-    ['released', [{ key: 'a', done: false, retry_after_ms: null }]],
-    ['purged', []],
+    ['released', [{ key: 'a', attempts: null, done: false, retry_after_ms: null }]],
+    ['claimed first by another receiver', []],
   ])('a key that is %s during the claim → busy for one second', async (_title, rows) => {
-    const racing = new PostgresDedupeStore({ pool: scripted({ rows: [] }, { rows }) });
+    const racing = new PostgresDedupeStore({ pool: scripted(rows) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'busy', retryAfterMs: 1_000 },
     ]);
@@ -67,10 +67,10 @@ describe('claim', () => {
   );
 
   test('a driver that returns numbers as strings → numbers', async () => {
-    const texts = scripted(
-      { rows: [{ key: 'a', attempts: '3' }] },
-      { rows: [{ key: 'b', done: false, retry_after_ms: '250' }] },
-    );
+    const texts = scripted([
+      { key: 'a', attempts: '3', done: null, retry_after_ms: null },
+      { key: 'b', attempts: null, done: false, retry_after_ms: '250' },
+    ]);
     expect(
       await new PostgresDedupeStore({ pool: texts }).claim(['a', 'b'], { token: 'mine', ...MINUTE }),
     ).toEqual([
@@ -121,14 +121,10 @@ describe('purge', () => {
     expect(await store.claim(['kept'], { token: 'mine', ...MINUTE })).toEqual([{ status: 'done' }]);
   });
 
-  test.each([4, 5])('%i rows in batches of two → all deleted', async (count) => {
-    await store.commit(['a', 'b', 'c', 'd', 'e'].slice(0, count), { retainMs: DAY_MS });
-    pass(2 * DAY_MS);
-    expect(await store.purge({ batchSize: 2 })).toBe(count);
-  });
-
-  test('a batch of no rows → ConfigurationError, not an endless loop', async () => {
-    await expect(store.purge({ batchSize: 0 })).rejects.toThrow(ConfigurationError);
+  test('more rows than one statement deletes → all deleted and counted', async () => {
+    const counts = [10_000, 10_000, 3];
+    const query = async () => ({ rows: Array.from({ length: counts.shift() ?? 0 }) });
+    expect(await new PostgresDedupeStore({ pool: { query } }).purge()).toBe(20_003);
   });
 
   test('a lease renewed for longer than a week after its first claim → not purged', async () => {
@@ -157,6 +153,15 @@ describe('createTable', () => {
   });
 });
 
+test('a table that does not exist → ConfigurationError, which names it and the way to create it', async () => {
+  const claim = new PostgresDedupeStore({ pool: database, table: 'missing' }).claim(['a'], {
+    token: 'mine',
+    ...MINUTE,
+  });
+  await expect(claim).rejects.toThrow(ConfigurationError);
+  await expect(claim).rejects.toThrow('The table "missing" does not exist; call `createTable()`');
+});
+
 test.each([undefined, null, 'postgres://localhost', {}])('%j as pool → ConfigurationError', (pool) => {
   // @ts-expect-error: what a caller without types may pass
   expect(() => new PostgresDedupeStore({ pool })).toThrow(ConfigurationError);
@@ -168,7 +173,7 @@ describe('calls while a statement is under way', () => {
     const claims: number[] = [];
     const pool: Queryable = {
       query: async (text, values) => {
-        if (text.startsWith('INSERT') && Array.isArray(values?.[0])) {
+        if (text.startsWith('WITH claimed') && Array.isArray(values?.[0])) {
           claims.push(values[0].length);
           before(claims.length);
         }
