@@ -21,8 +21,10 @@ export type Claim =
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. For a
-   * store without it, or with a value that is not a finite number above 0, the inbox rejects after 4,500 ms.
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If the
+   * first claim of a token succeeds after that, the store must release its keys, because the inbox does not see the late claim;
+   * otherwise the keys stay busy until the lease ends. For a store without this field, or with a value that is not a finite
+   * number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
   /**
@@ -77,7 +79,7 @@ export class StoreTimeoutError extends TrackingError {
   readonly #call: Promise<unknown>;
 
   constructor(limitMs: number, call: Promise<unknown>) {
-    super(`Expected the store to respond within ${limitMs} ms`);
+    super(`The store did not respond within ${limitMs} ms`);
     this.#call = call;
   }
 
