@@ -225,7 +225,7 @@ describe('a webhook callback that fails', () => {
     readonly code = 'card_declined';
   }
   const MESSAGE = 'the card was declined at 100%d';
-  const TEXT = `[tracking-client] Webhook callback failed: ${MESSAGE}`;
+  const TEXT = `[tracking-client] A webhook callback failed: ${MESSAGE}`;
   const ERROR = {
     name: 'PaymentError',
     message: MESSAGE,

@@ -55,11 +55,11 @@ export function optionTables(): string {
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     const all = readExports(path);
     const types = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
-      const declaration = all.get(name)?.declarations?.find(ts.isInterfaceDeclaration);
+      const declaration = findInterface(all.get(name));
       const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
       if (!isOptions || declaration === undefined || shown.has(name)) return [];
       shown.add(name);
-      return [declaration];
+      return [{ name, declaration }];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
     const pages = (EXPLAINED_IN[entry] ?? []).map((name) => `[${name}](${name})`).join(' and ');
@@ -68,16 +68,30 @@ export function optionTables(): string {
   return parts.join('\n\n');
 }
 
+/** Finds the interface of a type of options; in an intersection, it is the first part. */
+function findInterface(symbol: ts.Symbol | undefined): ts.InterfaceDeclaration | undefined {
+  const alias = symbol?.declarations?.find(ts.isTypeAliasDeclaration);
+  if (alias === undefined || !ts.isIntersectionTypeNode(alias.type))
+    return symbol?.declarations?.find(ts.isInterfaceDeclaration);
+  const [first] = alias.type.types;
+  return first && checker.getTypeFromTypeNode(first).symbol.declarations?.find(ts.isInterfaceDeclaration);
+}
+
+interface OptionsType {
+  readonly name: string;
+  readonly declaration: ts.InterfaceDeclaration;
+}
+
 /**
  * Puts several types of options into one table; each begins with a row that names the types it extends.
  *
  * @throws Error naming an optional field whose comment does not state its default
  */
-export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
-  const rows = types.flatMap((type) => {
-    const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
+export function optionTable(types: readonly OptionsType[]): string {
+  const rows = types.flatMap(({ name, declaration }) => {
+    const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
     const more = parents.length === 0 ? '' : `, with those of ${parents.join(' and ')}`;
-    return [[`**${code(type.name.text)}**${more}`, '', ''], ...optionRows(type)];
+    return [[`**${code(name)}**${more}`, '', ''], ...optionRows(declaration)];
   });
   return markdownTable(['Option', 'Default', 'Meaning'], rows);
 }

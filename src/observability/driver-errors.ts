@@ -1,8 +1,5 @@
-import { systemClock } from '../common/clock.ts';
 import { hasMethods } from '../common/option-checks.ts';
-import { formatError, type LogAdapter, type Logger, resolveLogger } from './logger.ts';
-
-const LINE_EVERY_MS = 60_000;
+import { formatError, type LogAdapter, type Logger, limitLines, resolveLogger } from './logger.ts';
 
 interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
@@ -28,11 +25,9 @@ export function reportDriverErrors(server: string, client: object, logger?: Logg
     if (logger !== undefined) logOfListener.set(known, log);
     return;
   }
-  let nextLineAt = Number.NEGATIVE_INFINITY;
+  const countLeftOut = limitLines();
   const listener = (error: unknown) => {
-    const now = systemClock.now();
-    if (now < nextLineAt || client.listeners('error').length > 1) return;
-    nextLineAt = now + LINE_EVERY_MS;
+    if (client.listeners('error').length > 1 || countLeftOut() === undefined) return;
     logOfListener.get(listener)?.warn(`The ${server} client reported an error: ${formatError(error)}`);
   };
   logOfListener.set(listener, log);

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { systemClock } from '../common/clock.ts';
 import { callGuarded, refuseOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 
@@ -71,6 +72,25 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
     );
   }
   return { level: lowest, debug, info: createMethod('info'), warn, error: createMethod('error'), warnOnce };
+}
+
+const LINE_EVERY_MS = 60_000;
+
+/** Allows one log line a minute: returns how many lines were left out before it, or undefined if this one is left out, too. */
+export function limitLines(): () => number | undefined {
+  let nextLineAt = Number.NEGATIVE_INFINITY;
+  let leftOut = 0;
+  return () => {
+    const now = systemClock.now();
+    if (now < nextLineAt) {
+      leftOut += 1;
+      return undefined;
+    }
+    const count = leftOut;
+    nextLineAt = now + LINE_EVERY_MS;
+    leftOut = 0;
+    return count;
+  };
 }
 
 function createPrinter(logger: Logger) {

@@ -5,7 +5,7 @@ import { ConfigurationError, WebhookAuthenticationError } from '../errors.ts';
 type WebhookSecret = string | readonly string[];
 export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
 
-/** Builds the check of the `Authorization` header, which holds one shared secret as a bearer token (docs/service.md 8.4). */
+/** Builds the check of the `Authorization` header, which contains one shared secret as a bearer token (docs/service.md 8.4). */
 export function buildAuthenticator(
   secret: WebhookSecretSource | false | undefined,
 ): (authorization: string | null) => void | Promise<void> {
@@ -19,9 +19,7 @@ export function buildAuthenticator(
     try {
       current = await secret();
     } catch (cause) {
-      throw new ConfigurationError('Expected the `secret` function to return a secret, got an error', {
-        cause,
-      });
+      throw new ConfigurationError('The `secret` function failed', { cause });
     }
     checkBearer(authorization, digestSecrets(current));
   };
@@ -34,7 +32,7 @@ function checkBearer(authorization: string | null, digests: readonly Buffer[]): 
       `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
     );
   }
-  // A header holds one character for each byte, so latin1 restores the bytes that were sent.
+  // A header contains one character for each byte, so latin1 restores the bytes that were sent.
   const sent = digest(trimEnd(token), 'latin1');
   // All digests have the same length and every secret is compared, so the time taken tells nothing about a secret.
   const matches = digests.filter((known) => timingSafeEqual(known, sent));
@@ -53,13 +51,14 @@ function trimEnd(token: string): string {
 function digestSecrets(secret: unknown): Buffer[] {
   const secrets: unknown[] = Array.isArray(secret) ? secret : [secret];
   if (secrets.length === 0) {
-    throw new ConfigurationError('Expected `secret` to hold at least one secret, got none');
+    throw new ConfigurationError('Expected `secret` to contain at least one secret, got an empty list');
   }
   return secrets.map((value) => {
     if (typeof value === 'string' && value !== '' && value.trim() === value) return digest(value, 'utf8');
-    const got = typeof value === 'string' && value !== '' ? 'one with white space around it' : kindOf(value);
+    const got =
+      typeof value === 'string' && value !== '' ? 'a string with white space around it' : kindOf(value);
     throw new ConfigurationError(
-      `Expected \`secret\` to be a non-empty string, a list of them, a function, or false, got ${got}`,
+      `Expected \`secret\` to be a non-empty string, a list of such strings, a function, or false, got ${got}`,
     );
   });
 }

@@ -18,7 +18,7 @@ import {
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { formatError, type LogAdapter, resolveLogger } from '../observability/logger.ts';
+import { formatError, type LogAdapter, limitLines, resolveLogger } from '../observability/logger.ts';
 import { buildAuthenticator, type WebhookSecretSource } from './auth.ts';
 import { findMediaTypeError, readRequestBody } from './body.ts';
 import type { DedupeStore } from './dedupe-store.ts';
@@ -36,11 +36,12 @@ import type { WebhookOutcome, WebhookReport } from './report.ts';
 
 /** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
-/** Refused webhooks are logged at most this often, because anyone can send them. */
-const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
-/** Options of `createWebhookHandler`. Without `inbox` it also takes every option of a `WebhookInbox`. */
-export interface WebhookHandlerOptions extends WebhookCallbacks, InboxOptions {
+/** Options of `createWebhookHandler`: an `inbox`, or the options of the `WebhookInbox` that the handler makes. */
+export type WebhookHandlerOptions = HandlerOptions &
+  ({ readonly inbox?: undefined } | { readonly store?: undefined });
+
+interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
    * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook;
    * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
@@ -113,10 +114,10 @@ const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 /** Reports swapped options before the schema does, because the schema's message would only end with "got an object". */
 function rejectSwappedOptions(inbox: unknown, store: unknown): void {
   if (hasMethods(inbox, 'claim')) {
-    throw new ConfigurationError('Expected `inbox` to be a WebhookInbox, got a store: give it as `store`');
+    throw new ConfigurationError('Pass the store as `store`, not as `inbox`');
   }
   if (hasMethods(store, 'process')) {
-    throw new ConfigurationError('Expected `store` to be a DedupeStore, got an inbox: give it as `inbox`');
+    throw new ConfigurationError('Pass the inbox as `inbox`, not as `store`');
   }
 }
 
@@ -127,16 +128,14 @@ function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'proce
   if (inbox === undefined) {
     if (store === undefined && globalThis.process?.env?.['NODE_ENV'] === 'production') {
       const line =
-        'Handled webhook events are remembered in this process only; give the webhook handler a `store`';
+        'Handled webhook events are remembered only in this process; pass the webhook handler a `store`';
       resolveLogger(logger).warn(line);
     }
     return new WebhookInbox({ ...inboxOptions, store: store ?? new MemoryDedupeStore(), logger });
   }
   const [name] = Object.entries(inboxOptions).find(([, value]) => value !== undefined) ?? [];
   if (name !== undefined) {
-    throw new ConfigurationError(
-      `Expected \`${name}\` to be given to the \`inbox\`, got it beside the \`inbox\``,
-    );
+    throw new ConfigurationError(`Pass \`${name}\` to the inbox, not to the handler`);
   }
   return inbox;
 }
@@ -203,7 +202,9 @@ class Receiver {
       // The sender repeats what did not enter the inbox.
       if (deadline.aborted || this.#isClosing) return respond('closing', request);
       if (read === undefined) {
-        const error = new WebhookParseError(`Expected a body of at most ${maxBodyBytes} bytes`);
+        const error = new WebhookParseError(
+          `The body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`,
+        );
         return this.#refuse(request, error, 'body_too_long');
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
@@ -247,22 +248,16 @@ class Receiver {
 }
 
 function logRefusals(logger: LogAdapter): (error: unknown) => void {
-  let loggedAt = Number.NEGATIVE_INFINITY;
-  let unloggedCount = 0;
+  // Anyone can send requests that are refused.
+  const countLeftOut = limitLines();
   return (error) => {
     if (!(error instanceof WebhookAuthenticationError || error instanceof WebhookParseError)) {
       logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
       return;
     }
-    const now = systemClock.now();
-    if (now - loggedAt < REFUSAL_LOG_INTERVAL_MS) {
-      unloggedCount += 1;
-      return;
-    }
-    const fields = unloggedCount === 0 ? undefined : { refusedSince: unloggedCount };
-    logger.warn(`Refused a webhook: ${error.message}`, fields);
-    loggedAt = now;
-    unloggedCount = 0;
+    const leftOut = countLeftOut();
+    if (leftOut === undefined) return;
+    logger.warn(`Refused a webhook: ${error.message}`, leftOut === 0 ? undefined : { leftOut });
   };
 }
 

@@ -115,15 +115,17 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
+const MISMATCHED = 'has fields of an unexpected type (kept; its events are handled)';
+
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
   parsed: Pick<ParsedWebhook, 'rejected' | 'mismatched'>,
 ): void {
-  for (const item of parsed.rejected) onError(buildItemError('Rejected item', item), 'parse', []);
+  for (const item of parsed.rejected) onError(buildItemError('was rejected', item), 'parse', []);
   for (const { index, issues } of parsed.mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
     for (const issue of news) knownMismatches.add(getField(issue));
-    if (news.length > 0) onError(buildItemError('Kept fields of item', { index, issues: news }), 'parse', []);
+    if (news.length > 0) onError(buildItemError(MISMATCHED, { index, issues: news }), 'parse', []);
   }
 }
 

@@ -163,6 +163,6 @@ export async function callWithTimeout(
 /** A callback exceeded its time limit, and may still be running. */
 export class CallbackTimeoutError extends TrackingError {
   constructor(timeoutMs: number) {
-    super(`Expected the webhook callback to finish within ${timeoutMs} ms`);
+    super(`The webhook callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`);
   }
 }

@@ -100,7 +100,7 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
   const isRead = incoming.readableDidRead || !incoming.readable;
   if (isRead && parsed === undefined) {
     throw new ConfigurationError(
-      'Expected an unread request or a `body` on it, got a request that other code has read',
+      'Other code has read the body of the request; it must store it as `body` or `rawBody`',
     );
   }
   // `duplex` is required for a stream and missing in the type.

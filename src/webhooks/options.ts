@@ -12,7 +12,7 @@ import {
 } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
+import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
@@ -103,7 +103,10 @@ export interface InboxOptions {
   readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
-  /** Gets errors that reject no promise, rejected items, and each mismatched field once. Default: writes to `logger`. */
+  /**
+   * Gets errors that reject no promise, rejected items, and each mismatched field once.
+   * Default: writes to `logger`, but at most one failure of the store a minute.
+   */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
@@ -136,25 +139,43 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
   if (typeof callbacks === 'function') return { onEvent: callbacks };
   if (typeof callbacks !== 'object' || callbacks === null) {
     throw new ConfigurationError(
-      `Expected \`onEvent\` to be a function or an object of callbacks, got ${kindOf(callbacks)}`,
+      `Expected \`callbacks\` to be a function or an object of callbacks, got ${kindOf(callbacks)}`,
     );
   }
   // The events of a misspelt callback would go to `onOther`, and the response would be 200.
   checkOptions(callbackOptions, callbacks);
   const { onEvent, onEvents, onProofOfDelivery, onOther } = callbacks;
   if (onEvent !== undefined && onEvents !== undefined) {
-    throw new ConfigurationError('Expected `onEvent` or `onEvents`, got both');
+    throw new ConfigurationError('Pass `onEvent` or `onEvents`, not both');
   }
   if ((onEvent ?? onEvents ?? onProofOfDelivery ?? onOther) === undefined) {
-    throw new ConfigurationError('Expected `onEvent` or another callback for webhooks, got none');
+    throw new ConfigurationError('Pass at least one callback for webhooks, such as `onEvent`');
   }
   return callbacks;
 }
 
+const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
+  claim: 'The store failed to claim events',
+  renew: 'The store failed to renew leases',
+  commit: 'The store failed to remember handled events',
+  release: 'The store failed to release events',
+  parse: 'A webhook has invalid content',
+  callback: 'A webhook callback failed',
+  deadLetter: '`onDeadLetter` failed',
+  other: '`onOther` failed',
+};
+
 function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
   const log = resolveLogger(logger);
-  return (error, { operation, keys }) =>
-    log.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
+  const countLeftOut = limitLines();
+  return (error, { operation, keys }) => {
+    // While the store is down, every webhook fails in the same way.
+    const isOfStore = ['claim', 'renew', 'commit', 'release'].includes(operation);
+    const leftOut = isOfStore ? countLeftOut() : 0;
+    if (leftOut === undefined) return;
+    const fields = { keys, err: error, ...(leftOut > 0 && { leftOut }) };
+    log.error(`${ERROR_LINES[operation]}: ${formatError(error)}`, fields);
+  };
 }
 
 export const INBOX_OPTIONS = {
@@ -181,7 +202,9 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
   const { maxAttempts, onError, logger, ...settings } = checkOptions(inboxOptions, options);
   const { store, onDeadLetter } = settings;
   if (maxAttempts !== undefined && onDeadLetter === undefined) {
-    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
+    throw new ConfigurationError(
+      '`maxAttempts` needs `onDeadLetter`, which takes an event after its last attempt',
+    );
   }
   const observer = onError ?? logErrors(logger);
   const { commandTimeoutMs = 0 } = store;

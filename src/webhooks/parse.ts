@@ -279,10 +279,11 @@ function addIssues(list: ItemIssues[], index: number, find: () => readonly Valid
 
 const MAX_ISSUES_TOLD = 3;
 
-export function buildItemError(what: string, { index, issues }: ItemIssues): WebhookParseError {
+/** @param problem - a verb phrase about the item */
+export function buildItemError(problem: string, { index, issues }: ItemIssues): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
   if (issues.length > MAX_ISSUES_TOLD) messages.push(`and ${issues.length - MAX_ISSUES_TOLD} more`);
-  return new WebhookParseError(`${what} ${index} of a webhook: ${messages.join('; ')}`);
+  return new WebhookParseError(`Item ${index} of a webhook ${problem}: ${messages.join('; ')}`);
 }
 
 /** Returns the path of an issue without positions in lists. */

@@ -18,7 +18,7 @@ beforeEach(() => {
 afterEach(() => recorder.close());
 
 /** Counts the metrics of webhooks that a handler gets one after another. */
-async function count(options: Partial<WebhookHandlerOptions>, ...bodies: string[]) {
+async function count(options: Omit<Partial<WebhookHandlerOptions>, 'store'>, ...bodies: string[]) {
   const store = new MemoryDedupeStore();
   const dead = { maxAttempts: 2, onDeadLetter: () => {} };
   const handler = createWebhookHandler({

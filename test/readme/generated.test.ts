@@ -30,7 +30,11 @@ it('a document without its generated part → an error that names the part', () 
 it('an option whose comment has no default → an error that names the option', () => {
   const text = 'interface AnyOptions { /** How long, in milliseconds. */ readonly lengthMs?: number }';
   const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true);
-  expect(() => optionTable(source.statements.filter(ts.isInterfaceDeclaration))).toThrow(
-    'the comment of `AnyOptions.lengthMs` to state the default',
-  );
+  expect(() =>
+    optionTable(
+      source.statements
+        .filter(ts.isInterfaceDeclaration)
+        .map((declaration) => ({ name: 'Options', declaration })),
+    ),
+  ).toThrow('the comment of `AnyOptions.lengthMs` to state the default');
 });

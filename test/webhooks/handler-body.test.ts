@@ -109,13 +109,22 @@ describe('length of the body', () => {
     expect(await receive(request)).toMatchObject({ status, handled: status === 200 ? ['e1'] : [] });
   });
 
+  test('an event without id, nested 10,000 levels deep → 422, and the events beside it are handled', async () => {
+    const deep = '['.repeat(10_000) + ']'.repeat(10_000);
+    const body = `{"trackerId":"t1","events":[{"eventId":"e1"},{"deep":${deep}},{"eventId":"e2"}]}`;
+    const result = await receive(post(body), { onError: () => {} });
+    expect(result).toMatchObject({ status: 422, handled: ['e1', 'e2'] });
+  });
+
   test.each([
     ['a list of empty objects', `[${'{},'.repeat(LIMIT / 3 - 2)}{}]`, 422],
     ['empty items', `{"trackings":[${'{},'.repeat(LIMIT / 3 - 10)}{}]}`, 422],
     ['arrays that never end', '['.repeat(LIMIT), 400],
     ['nested arrays', '['.repeat(LIMIT / 2) + ']'.repeat(LIMIT / 2), 422],
-  ])('2 MiB of %s → %3$s', async (_title, body, status) => {
+  ])('2 MiB of %s → $2 after less than 2 s of processor time', async (_title, body, status) => {
+    const before = process.cpuUsage();
     expect((await receive(post(body), { onError: () => {} })).status).toBe(status);
+    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
   });
 
   test('an endless body → 413 after maxBodyBytes', async () => {

@@ -83,12 +83,44 @@ describe('no onRefused', () => {
     ['a wrong bearer', post(E1, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
     ['a body that is no JSON', post('{"a-name'), 'Expected `body` to be JSON, got a string'],
     ['a compressed body', post(E1, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body'],
-    ['a long body', post(E1, { 'content-length': '99999999' }), 'Expected a body of at most 2097152 bytes'],
+    ['a long body', post(E1, { 'content-length': '99999999' }), 'The body is longer than 2097152 bytes'],
   ])('%s → one line that names the rule and shows nothing of the request', async (_title, request, rule) => {
     await makeHandler()(request);
     const { calls } = vi.mocked(console.warn).mock;
     expect(calls).toEqual([[expect.stringContaining(`[tracking-client] Refused a webhook: ${rule}`)]]);
     expect(JSON.stringify(calls)).not.toMatch(/a-name|wrong"/);
+  });
+
+  test('a store that is down for a minute → one line, then one with the number of unlogged failures', async () => {
+    const store = new ScriptedStore();
+    store.before = failing;
+    const handler = makeHandler({ store });
+    for (let count = 0; count < 100; count += 1) await handler(webhook('e1'));
+    expect(console.error).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/^\[tracking-client\] The store failed to claim events: no database/),
+      expect.any(Error),
+    );
+    await vi.advanceTimersByTimeAsync(60_000);
+    await handler(webhook('e1'));
+    expect(console.error).toHaveBeenCalledTimes(2);
+    expect(console.error).toHaveBeenLastCalledWith(
+      expect.stringContaining('"leftOut":99'),
+      expect.any(Error),
+    );
+  });
+
+  test('two callbacks that fail in a minute → a line each', async () => {
+    await makeHandler({ onEvent: failing })(webhook('e1', 'e2'));
+    expect(console.error).toHaveBeenCalledTimes(2);
+  });
+
+  test('an onError → gets every failure of the store', async () => {
+    const store = new ScriptedStore();
+    store.before = failing;
+    const onError = vi.fn();
+    const handler = makeHandler({ store, onError });
+    for (let count = 0; count < 3; count += 1) await handler(webhook('e1'));
+    expect(onError).toHaveBeenCalledTimes(3);
   });
 
   test('1,000 refusals in a minute, and one later → two lines, the second with the number of unlogged refusals', async () => {
@@ -98,6 +130,6 @@ describe('no onRefused', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     await handler(post('{'));
     expect(console.warn).toHaveBeenCalledTimes(2);
-    expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"refusedSince":999}'));
+    expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"leftOut":999}'));
   });
 });

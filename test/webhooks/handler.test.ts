@@ -106,10 +106,10 @@ describe('authentication', () => {
 
   test.each([
     ['empty', '', 'an empty string'],
-    ['spaces', '  ', 'one with white space around it'],
-    ['a line break at its end', 's3cret\n', 'one with white space around it'],
+    ['spaces', '  ', 'a string with white space around it'],
+    ['a line break at its end', 's3cret\n', 'a string with white space around it'],
     ['undefined', undefined, 'undefined'],
-    ['an empty list', [], 'none'],
+    ['an empty list', [], 'an empty list'],
     ['a list with an empty one', ['s3cret', ''], 'an empty string'],
   ])('the option `secret`: %s → ConfigurationError that does not show the secret', (_title, secret, got) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
@@ -128,24 +128,20 @@ describe('options', () => {
     [
       'no callback, though the response would be 200 and every event lost',
       { onEvent: undefined },
-      'Expected `onEvent` or another callback for webhooks, got none',
+      'Pass at least one callback for webhooks, such as `onEvent`',
     ],
     [
       'inbox and leaseMs',
       { inbox: makeInbox(), leaseMs: 5 },
-      'Expected `leaseMs` to be given to the `inbox`, got it beside the `inbox`',
-    ],
-    ['inbox and store', { inbox: makeInbox(), store: new MemoryDedupeStore() }, /`store`.*beside/],
-    [
-      'a store as `inbox`',
-      { inbox: new MemoryDedupeStore() },
-      'Expected `inbox` to be a WebhookInbox, got a store: give it as `store`',
+      'Pass `leaseMs` to the inbox, not to the handler',
     ],
     [
-      'an inbox as `store`',
-      { store: makeInbox() },
-      'Expected `store` to be a DedupeStore, got an inbox: give it as `inbox`',
+      'inbox and store',
+      { inbox: makeInbox(), store: new MemoryDedupeStore() },
+      'Pass `store` to the inbox, not to the handler',
     ],
+    ['a store as `inbox`', { inbox: new MemoryDedupeStore() }, 'Pass the store as `store`, not as `inbox`'],
+    ['an inbox as `store`', { store: makeInbox() }, 'Pass the inbox as `inbox`, not as `store`'],
     [
       'a Map as `store`',
       { store: new Map() },
@@ -153,8 +149,9 @@ describe('options', () => {
     ],
     ['text as `inbox`', { inbox: 'inbox' }, /`inbox`.*, got a string/],
   ])('%s → ConfigurationError that says what to write', (_title, options, message) => {
-    expect(() => makeHandler(options)).toThrow(ConfigurationError);
-    expect(() => makeHandler(options)).toThrow(message);
+    const make = () => makeHandler(options as never);
+    expect(make).toThrow(ConfigurationError);
+    expect(make).toThrow(message);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { makeInbox, payload, tracking } from './support.ts';
 
+const MISMATCHED = 'Item 0 of a webhook has fields of an unexpected type (kept; its events are handled): ';
 const oddOrder = { eventId: 'e1', order: 'third' };
 
 /** Processes bodies one after another; returns the messages of `onError`, and the reports. */
@@ -18,10 +19,10 @@ describe('invalid bodies', () => {
     const broken = tracking('t1', 'e1', { eventId: 1 }, { eventId: 2 }, { eventId: 3 }, { eventId: 4 });
     const { messages } = await tell([{}, broken, null]);
     expect(messages).toEqual([
-      'Rejected item 0 of a webhook: Expected `tracker` to be an object, got undefined; ' +
+      'Item 0 of a webhook was rejected: Expected `tracker` to be an object, got undefined; ' +
         'Expected `events` to be an array, got undefined',
-      expect.stringMatching(/^Rejected item 1 of a webhook: (Expected `events.*?; ){3}and 1 more$/),
-      'Rejected item 2 of a webhook: Expected `trackings[2]` to be an object, got null',
+      expect.stringMatching(/^Item 1 of a webhook was rejected: (Expected `events.*?; ){3}and 1 more$/),
+      'Item 2 of a webhook was rejected: Expected `trackings[2]` to be an object, got null',
     ]);
   });
 
@@ -33,7 +34,7 @@ describe('invalid bodies', () => {
     const { messages, reports } = await tell([tracking('t1', oddOrder)]);
     expect(reports).toMatchObject([{ outcome: 'done', handled: 1, rejected: [] }]);
     expect(messages).toEqual([
-      'Kept fields of item 0 of a webhook: Expected `events[0].order` to be a number, got a string of 5 characters',
+      MISMATCHED + 'Expected `events[0].order` to be a number, got a string of 5 characters',
     ]);
   });
 
@@ -45,7 +46,7 @@ describe('invalid bodies', () => {
     );
     expect(messages).toEqual([
       expect.stringContaining('`events[0].order`'),
-      'Kept fields of item 0 of a webhook: Expected `events[0].location` to be a string, got a number',
+      MISMATCHED + 'Expected `events[0].location` to be a string, got a number',
     ]);
   });
 
@@ -55,7 +56,7 @@ describe('invalid bodies', () => {
     await makeInbox({ onError: undefined }).process(body, () => {});
     expect(write).toHaveBeenCalledOnce();
     const [line, error] = write.mock.lastCall ?? [];
-    expect(line).toContain(`[tracking-client] Webhook parse failed: ${error.message}`);
+    expect(line).toContain(`[tracking-client] A webhook has invalid content: ${error.message}`);
     expect(error).toMatchObject({ name: 'WebhookParseError' });
     expect(line).not.toMatch(/a-name|a-place/);
     write.mockRestore();

@@ -20,10 +20,10 @@ test('a retention of exactly 7 days → accepted', () => {
 });
 
 test.each<[string, unknown, unknown, RegExp]>([
-  ['callbacks that are text', 'log', {}, /`onEvent`/],
+  ['callbacks that are text', 'log', {}, /`callbacks`/],
   ['a misspelt callback', { onevent() {} }, {}, /got `onevent`/],
-  ['no callback', {}, {}, /`onEvent` or another callback/],
-  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /got both/],
+  ['no callback', {}, {}, /at least one callback/],
+  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /not both/],
   ['a wait of NaN', () => {}, { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
   ['a misspelt option', () => {}, { busytimeoutMs: 5 }, /busyTimeoutMs/],
   ['text as options', () => {}, 'soon', /`options`/],
