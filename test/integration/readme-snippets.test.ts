@@ -134,7 +134,16 @@ describe('the types of the documents', () => {
   let complaints: string[] = [];
 
   /** Recipes that need no framework; those of frameworks compile in test/consumers. */
-  const recipes = ['bullmq', 'cron', 'from-sdk', 'lambda', 'pg-boss', 'postgres', 'proxy'].flatMap((name) =>
+  const recipes = [
+    'bullmq',
+    'cron',
+    'exactly-once',
+    'from-sdk',
+    'lambda',
+    'pg-boss',
+    'postgres',
+    'proxy',
+  ].flatMap((name) =>
     recipeFiles(name)
       .filter(({ path }) => path.endsWith('.ts'))
       .map(({ path, code }) => ({

@@ -9,8 +9,6 @@ export interface ReceiverConfig {
   readonly namespace: string;
   /** File that takes one line for everything that must survive a SIGKILL. */
   readonly journal: string;
-  /** With `transaction`: callbacks never commit what they have inserted. */
-  readonly stalls?: boolean;
 }
 
 /** The secret that sender and receivers share. */

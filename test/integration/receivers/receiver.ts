@@ -77,7 +77,6 @@ function createTransactionHandler(pool: pg.Pool) {
         if (rowCount === 0) return;
         note('handled', key);
         await transaction.query(`INSERT INTO ${config.namespace}.effects (key) VALUES ($1)`, [key]);
-        if (config.stalls) await new Promise(() => {});
         await work();
       }),
   });

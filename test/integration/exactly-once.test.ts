@@ -1,0 +1,209 @@
+// docs/recipes/exactly-once.md with each library that it shows: the callback inserts the key of its event in the transaction of
+// its own writes.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { recipeFiles, writeRecipe } from '../readme/support/recipes.ts';
+import { makePool, useSchema } from './postgres-schema.ts';
+import { describeWithPostgres } from './services.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SECRET = 'whsec-exactly-once';
+
+type Webhooks = (request: Request) => Promise<Response>;
+interface Recipe {
+  orderWebhooks(saveOnce: unknown): Webhooks;
+}
+
+/** How a program opens its database, and gives it to the recipe, for each library. */
+const LIBRARIES = {
+  pg: `import pg from 'pg';
+import { withPg } from './src/with-pg.ts';
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+export const saveOnce = withPg(pool);
+export const close = () => pool.end();`,
+  drizzle: `import { drizzle } from 'drizzle-orm/node-postgres';
+import { withDrizzle } from './src/with-drizzle.ts';
+const db = drizzle(process.env.DATABASE_URL);
+export const saveOnce = withDrizzle(db);
+export const close = () => db.$client.end();`,
+  knex: `import knex from 'knex';
+import { withKnex } from './src/with-knex.ts';
+const db = knex({ client: 'pg', connection: process.env.DATABASE_URL });
+export const saveOnce = withKnex(db);
+export const close = () => db.destroy();`,
+  kysely: `import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { withKysely } from './src/with-kysely.ts';
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+export const saveOnce = withKysely(new Kysely({ dialect: new PostgresDialect({ pool }) }));
+export const close = () => pool.end();`,
+} as const;
+
+/** A receiver with a memory of its own, which prints its port. */
+const RECEIVER = `import { createServer } from 'node:http';
+import { toNodeHandler } from 'tracking-client/webhooks';
+import { orderWebhooks } from './src/webhooks.ts';
+import { saveOnce } from './database.ts';
+const server = createServer(toNodeHandler(orderWebhooks(saveOnce)));
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+`;
+
+await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
+  const { schema, pool } = useSchema(url);
+  const schemaUrl = new URL(url);
+  schemaUrl.searchParams.set('options', `-c search_path=${schema}`);
+  const tables = makePool({ connectionString: schemaUrl.href, max: 4 });
+  const folders: string[] = [];
+  const closers: (() => unknown)[] = [];
+  const processes: ChildProcess[] = [];
+  /** An order of the test's own. */
+  let orderId: string;
+
+  beforeAll(async () => {
+    // The recipe, and the processes that the tests start, read these variables.
+    vi.stubEnv('DATABASE_URL', schemaUrl.href);
+    vi.stubEnv('TRACKING_WEBHOOK_SECRET', SECRET);
+    const sql = recipeFiles('exactly-once').find(({ path }) => path === 'schema.sql')?.code ?? '';
+    await tables.query(sql);
+  });
+  beforeEach(async () => {
+    orderId = randomUUID();
+    await tables.query('INSERT INTO orders (id) VALUES ($1)', [orderId]);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    for (const process of processes.splice(0)) process.kill('SIGKILL');
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    for (const close of closers) await close();
+    await tables.end();
+    for (const folder of folders) await rm(folder, { recursive: true });
+  });
+
+  async function prepare(library: keyof typeof LIBRARIES): Promise<string> {
+    await mkdir(join(ROOT, '.tmp'), { recursive: true });
+    const folder = await mkdtemp(join(ROOT, '.tmp', 'exactly-once-'));
+    folders.push(folder);
+    await writeRecipe('exactly-once', folder);
+    await writeFile(join(folder, 'database.ts'), LIBRARIES[library]);
+    await writeFile(join(folder, 'receiver.ts'), RECEIVER);
+    return folder;
+  }
+
+  /** Makes receivers with a memory of their own, as other processes have. */
+  async function makeReceivers(folder: string): Promise<() => Webhooks> {
+    const { saveOnce, close } = await import(join(folder, 'database.ts'));
+    closers.push(close);
+    const { orderWebhooks }: Recipe = await import(join(folder, 'src/webhooks.ts'));
+    return () => orderWebhooks(saveOnce);
+  }
+
+  /** Starts a receiver process and returns its URL. */
+  async function start(folder: string): Promise<{ url: string; process: ChildProcess }> {
+    const receiver = spawn(process.execPath, ['--import', 'tsx', 'receiver.ts'], { cwd: folder });
+    processes.push(receiver);
+    let errors = '';
+    receiver.stderr.on('data', (text) => {
+      errors += text;
+    });
+    const listening = once(receiver.stdout, 'data').then(([port]) => `http://127.0.0.1:${`${port}`.trim()}/`);
+    const ended = once(receiver, 'exit').then(() =>
+      Promise.reject(new Error(`The receiver ended: ${errors}`)),
+    );
+    ended.catch(() => {});
+    return { url: await Promise.race([listening, ended]), process: receiver };
+  }
+
+  /** The webhook of one event; each call makes a new delivery of the same event. */
+  function buildWebhook(target = 'http://shop.test/'): Request {
+    const events = [{ eventId: 'e1', statusMilestone: 'in_transit' }];
+    return new Request(target, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ trackerId: orderId, clientTrackerId: orderId, events }),
+    });
+  }
+
+  async function readOrder(): Promise<{ status: string | null; event_count: number; keys: number }> {
+    const { rows } = await tables.query(
+      `SELECT status, event_count, (SELECT count(*)::int FROM handled_events WHERE key LIKE '%' || id || '%') AS keys
+FROM orders WHERE id = $1`,
+      [orderId],
+    );
+    return rows[0];
+  }
+
+  /** Blocks the update of the order, which comes after the insert of the key. */
+  async function lockOrder(): Promise<pg.PoolClient> {
+    const holder = await tables.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
+    return holder;
+  }
+
+  async function waitForLock(count: number): Promise<void> {
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE $1`;
+    await vi.waitFor(async () => {
+      const updates = await pool.query(waiting, ['update%orders%']);
+      const inserts = await pool.query(waiting, ['insert%handled_events%']);
+      expect(updates.rows.length + inserts.rows.length).toBe(count);
+    }, 10_000);
+  }
+
+  describe.each(Object.keys(LIBRARIES) as (keyof typeof LIBRARIES)[])('%s', (library) => {
+    let folder: string;
+    let receiver: () => Webhooks;
+    beforeAll(async () => {
+      folder = await prepare(library);
+      receiver = await makeReceivers(folder);
+    });
+
+    test('one event at two receivers at once, and again later → written once, each response is 200', async () => {
+      const [one, two] = [receiver(), receiver()];
+      const holder = await lockOrder();
+      const responses = [one(buildWebhook()), two(buildWebhook())];
+      await waitForLock(2);
+      await holder.query('COMMIT');
+      holder.release();
+      const all = await Promise.all([...responses, one(buildWebhook()), receiver()(buildWebhook())]);
+      expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+    });
+
+    test('a callback that fails after its insert → nothing is written; the redelivery writes once', async () => {
+      vi.spyOn(console, 'error').mockImplementation(() => {}); // the handler logs the failure
+      const webhooks = receiver();
+      const constraint = `refuse_${orderId.slice(0, 8)}`;
+      const check = `CHECK (id <> '${orderId}' OR status IS NULL)`;
+      await tables.query(`ALTER TABLE orders ADD CONSTRAINT ${constraint} ${check}`);
+      expect((await webhooks(buildWebhook())).status).toBe(500);
+      expect(await readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
+      await tables.query(`ALTER TABLE orders DROP CONSTRAINT ${constraint}`);
+      expect((await webhooks(buildWebhook())).status).toBe(200);
+      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+    });
+
+    test('SIGKILL between insert and commit → nothing is written; the next receiver writes once', async () => {
+      const doomed = await start(folder);
+      const holder = await lockOrder();
+      const cutOff = expect(fetch(buildWebhook(doomed.url))).rejects.toThrow();
+      await waitForLock(1);
+      doomed.process.kill('SIGKILL');
+      await cutOff;
+      await holder.query('COMMIT');
+      holder.release();
+      await waitForLock(0);
+      expect(await readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
+      const next = receiver();
+      for (const _delivery of ['first', 'second']) expect((await next(buildWebhook())).status).toBe(200);
+      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+    });
+  });
+});
