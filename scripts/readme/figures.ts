@@ -18,6 +18,11 @@ function formatRates(result: { ours: number; ratio: number } | undefined): strin
   return `${formatCount(result.ours)}, ${result.ratio.toFixed(2)}x`;
 }
 
+/** Writes a table, and under it where and when it was measured. */
+function measuredTable(measuredOn: string, head: readonly string[], rows: readonly string[][]): string {
+  return `${markdownTable(head, rows)}\n\nMeasured on ${measuredOn}.`;
+}
+
 /** The documents show the cases that help a user decide; bench/results/ holds all of them. */
 const SHOWN_LIMITER_CASES = /^10\/s (?:fixed|sliding)/;
 const SHOWN_SCALE_CASES = /heap|1,000,000|50 ms|24 h|interactive/;
@@ -32,7 +37,8 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       );
       return [name, ...cells];
     });
-    return markdownTable(
+    return measuredTable(
+      limiter.measuredOn,
       ['Case', ...listContenders(limiter.cases.map(({ measurements }) => measurements))],
       rows,
     );
@@ -50,13 +56,17 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       });
       return [name, ...cells];
     });
-    return markdownTable(['Case', ...contenders], rows);
+    return measuredTable(fleet.measuredOn, ['Case', ...contenders], rows);
   },
   'store figures': () => {
     const rows = stores.fleets.map(({ inbox, kills, events, seconds, lost, repeats }) => {
       return [inbox, `${kills}`, formatCount(events / seconds), `${lost}`, `${repeats}`];
     });
-    return markdownTable(['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'], rows);
+    return measuredTable(
+      stores.measuredOn,
+      ['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'],
+      rows,
+    );
   },
   'receiver figures': () => {
     const { results } = receivers;
@@ -70,11 +80,12 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
         ...cases.map((title) => formatRates(measured.find((result) => formatCase(result) === title))),
       ];
     });
-    return markdownTable(['Store', ...cases], rows);
+    return measuredTable(receivers.measuredOn, ['Store', ...cases], rows);
   },
   'scale figures': () => {
     const shown = scale.figures.filter(({ name }) => SHOWN_SCALE_CASES.test(name));
-    return markdownTable(
+    return measuredTable(
+      scale.measuredOn,
       ['Case', 'Measured'],
       shown.map(({ name, found }) => [name, found]),
     );
@@ -86,6 +97,10 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       );
       return [`${events} events`, ...cells];
     });
-    return markdownTable(['`results` call', ...listContenders(overhead.cpu.map(({ costs }) => costs))], rows);
+    return measuredTable(
+      overhead.measuredOn,
+      ['`results` call', ...listContenders(overhead.cpu.map(({ costs }) => costs))],
+      rows,
+    );
   },
 };
