@@ -9,8 +9,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { readArguments, refuse } from './arguments.ts';
 import { describeRun, writeReadmeFigures } from './report.ts';
 import { RECEIVERS, runSoak, type SoakResult } from './soak/run.ts';
 import { LIMIT_PER_SECOND, TRACKERS } from './soak/service.ts';
@@ -24,9 +24,18 @@ const MAX_SECONDS_WITHOUT_CALLS = 15;
 /** On a busy machine, a timer may end a call this much later. */
 const LATE_SECONDS = 2;
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: `${WHOLE_MINUTES}` } } });
-const minutes = Number(values.minutes);
-if (!(minutes > 0)) throw new Error(`Expected \`--minutes\` to be a number above 0, got "${values.minutes}"`);
+const { values } = readArguments({
+  command: 'bench:soak',
+  summary: 'Runs the whole package while something fails every seven seconds. Needs Redis and PostgreSQL.',
+  options: {
+    minutes: {
+      value: '<number>',
+      help: `How long it runs. Default: ${WHOLE_MINUTES}; a shorter run only prints.`,
+    },
+  },
+});
+const minutes = Number(values.minutes ?? WHOLE_MINUTES);
+if (!(minutes > 0)) refuse(`Expected \`--minutes\` to be a number above 0, got "${values.minutes}"`);
 const isWhole = minutes >= WHOLE_MINUTES;
 // Exit on a signal; the other processes of the soak end when they lose the connection to this one.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
@@ -99,11 +108,12 @@ function judge(run: SoakResult) {
       isKept: run.breakdowns.length === 0 && run.counts.notAccepted === 0 && run.givenUp === 0,
     },
     ...heaps.map(({ before, after }, index) => {
-      const growth = (after / before - 1) * 100;
-      const sizes = [before, after].map((bytes) => (bytes / 1e6).toFixed(1)).join(' to ');
+      const growth = (after.objects / before.objects - 1) * 100;
+      const sizes = (kind: 'objects' | 'code') =>
+        [before, after].map((use) => (use[kind] / 1e6).toFixed(1)).join(' to ');
       return {
-        promise: `heap of ${index === 0 ? 'the client' : 'a receiver'}: at most ${MAX_GROWTH_PERCENT}% more at the end than at 20% of the time`,
-        found: `${sizes} MB, ${growth.toFixed(1)}%${isWhole ? '' : ' (too short to tell)'}`,
+        promise: `objects on the heap of ${index === 0 ? 'the client' : 'a receiver'}: at most ${MAX_GROWTH_PERCENT}% more at the end than at 20% of the time`,
+        found: `${sizes('objects')} MB, ${growth.toFixed(1)}%; compiled code ${sizes('code')} MB${isWhole ? '' : ' (too short to tell)'}`,
         isKept: !isWhole || growth <= MAX_GROWTH_PERCENT,
       };
     }),

@@ -8,7 +8,7 @@ import { sum } from '../statistics.ts';
 import { audit, type Handling, type Outage, readJournals } from './audit.ts';
 import { Member } from './members.ts';
 import { LIMIT_PER_SECOND, openService, SECRET } from './service.ts';
-import { type InboxName, steadyNow } from './task.ts';
+import { type HeapUse, type InboxName, steadyNow } from './task.ts';
 
 export const RECEIVERS = 4;
 const FAULT_EVERY_MS = 7_000;
@@ -239,17 +239,19 @@ async function letThingsFail(stage: Stage, endsAt: number): Promise<Outage[]> {
   return outages;
 }
 
+const UNKNOWN_HEAP: HeapUse = { objects: Number.NaN, code: Number.NaN };
+
 /** Measures at 20% of the time, when caches are full and code is compiled, and at the end. */
 async function measureHeaps(members: readonly Member[], startedAt: number, endsAt: number) {
-  const samples: number[][] = [];
+  const samples: HeapUse[][] = [];
   for (const share of [0.2, 1]) {
     await sleep(Math.max(0, startedAt + (endsAt - startedAt) * share - steadyNow()));
     const bytes = await Promise.all(members.map((member) => member.ask('heap')));
-    samples.push(bytes.map((each) => each ?? Number.NaN));
+    samples.push(bytes.map((each) => each ?? UNKNOWN_HEAP));
   }
   return members.map((_, index) => ({
-    before: samples[0]?.[index] ?? Number.NaN,
-    after: samples[1]?.[index] ?? Number.NaN,
+    before: samples[0]?.[index] ?? UNKNOWN_HEAP,
+    after: samples[1]?.[index] ?? UNKNOWN_HEAP,
   }));
 }
 

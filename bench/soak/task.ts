@@ -27,10 +27,18 @@ export interface CallReport {
   readonly givenUp: number;
 }
 
+/** Bytes on the heap after a garbage collection. */
+export interface HeapUse {
+  /** Everything but compiled code. */
+  readonly objects: number;
+  /** Machine code and bytecode, which V8 still adds after minutes. */
+  readonly code: number;
+}
+
 /** Maps each command of the soak to the reply of a process. */
 export interface Replies {
   /** Reports the bytes on the heap. */
-  heap: number;
+  heap: HeapUse;
   /** Moves the wall clock by the argument in milliseconds. */
   shift: null;
   /** Polls every tracker once more. */

@@ -7,6 +7,8 @@ import { deleteKeys } from '../fleet/run.ts';
 
 export interface StoreResult {
   readonly inbox: InboxKind;
+  /** Events per second, divided by those of the receiver by hand on the same database and with as many kills. */
+  readonly ratio: number | null;
   readonly kills: number;
   readonly events: number;
   readonly seconds: number;
@@ -19,17 +21,33 @@ export interface StoreResult {
   readonly responses: Readonly<Record<number, number>>;
 }
 
-const INBOXES: readonly InboxKind[] = ['redis', 'ioredis', 'postgres', 'transaction'];
+/** The inboxes on each database; the receiver by hand comes first, because the others are compared with it. */
+const INBOXES = {
+  redis: ['redis by hand', 'redis', 'ioredis'],
+  postgres: ['postgres by hand', 'postgres', 'transaction'],
+} as const;
 
-/** Sends each event three times, shuffled, to four receiver processes on each store: undisturbed, then with kills. */
+/** So many events take at least five seconds, so that a receiver's first calls, which compile its code, do not count. */
+const EVENTS = 4_000;
+
+export function isByHand(inbox: InboxKind): boolean {
+  return inbox.endsWith('by hand');
+}
+
+/** Sends each event three times, shuffled, to four receiver processes of each kind: undisturbed, then with kills. */
 export async function measureStores(redisUrl: string, postgresUrl: string, isQuick: boolean) {
   const results: StoreResult[] = [];
-  for (const inbox of INBOXES) {
+  for (const database of ['redis', 'postgres'] as const) {
+    const [run, url] = database === 'redis' ? [runOnRedis, redisUrl] : [runOnPostgres, postgresUrl];
     for (const kills of [0, isQuick ? 3 : 10]) {
-      console.error(`${inbox}, ${kills} kills`);
-      const isOnRedis = inbox === 'redis' || inbox === 'ioredis';
-      const run = isOnRedis ? runOnRedis : runOnPostgres;
-      results.push(await run(isOnRedis ? redisUrl : postgresUrl, inbox, kills, isQuick ? 500 : 3_000));
+      let rateByHand = Number.NaN;
+      for (const inbox of INBOXES[database]) {
+        console.error(`${inbox}, ${kills} kills`);
+        const result = await run(url, inbox, kills, isQuick ? 500 : EVENTS);
+        const rate = result.events / result.seconds;
+        if (isByHand(inbox)) rateByHand = rate;
+        results.push({ ...result, ratio: isByHand(inbox) ? null : rate / rateByHand });
+      }
     }
   }
   return results;
@@ -70,7 +88,7 @@ async function runReceivers(
   receivers: Parameters<typeof runFleet>[0]['receivers'],
   kills: number,
   events: number,
-): Promise<StoreResult> {
+): Promise<Omit<StoreResult, 'ratio'>> {
   const traffic = { events, copies: 3, perWebhook: 8, concurrency: 24 };
   const report = await runFleet({ receivers, size: 4, traffic, kills });
   return {

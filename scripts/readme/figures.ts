@@ -59,8 +59,10 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     return measuredTable(fleet.measuredOn, ['Case', ...contenders], rows);
   },
   'store figures': () => {
-    const rows = stores.fleets.map(({ inbox, kills, events, seconds, lost, repeats }) => {
-      return [inbox, `${kills}`, formatCount(events / seconds), `${lost}`, `${repeats}`];
+    const rows = stores.fleets.map((fleet) => {
+      const { inbox, kills, events, seconds, lost, repeats } = fleet;
+      const ratio = 'ratio' in fleet && typeof fleet.ratio === 'number' ? `, ${fleet.ratio.toFixed(2)}x` : '';
+      return [inbox, `${kills}`, formatCount(events / seconds) + ratio, `${lost}`, `${repeats}`];
     });
     return measuredTable(
       stores.measuredOn,

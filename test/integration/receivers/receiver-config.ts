@@ -1,5 +1,14 @@
-/** Where the receivers of a fleet remember events; with `transaction`, each callback marks its event in its own transaction. */
-export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'transaction';
+/**
+ * Where the receivers of a fleet remember events. With `transaction`, each callback marks its event in its own transaction;
+ * receivers "by hand" do not use this package.
+ */
+export type InboxKind =
+  | 'redis'
+  | 'ioredis'
+  | 'redis by hand'
+  | 'postgres'
+  | 'transaction'
+  | 'postgres by hand';
 
 /** The configuration of a receiver process, as JSON in its first argument. */
 export interface ReceiverConfig {

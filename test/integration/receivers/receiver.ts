@@ -1,6 +1,6 @@
 /** One receiver process of a fleet: real HTTP, real inbox, real store, and a journal of what happened. */
 import { openSync, writeSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -82,27 +82,66 @@ function createTransactionHandler(pool: pg.Pool) {
   });
 }
 
+/**
+ * The receiver that many programs write: it marks an event as known, and then works on it. The event is lost if the process
+ * ends in between.
+ */
+function createByHand(markIfNew: (key: string) => Promise<boolean>): RequestListener {
+  return async (request, response) => {
+    if (request.headers.authorization !== `Bearer ${SECRET}`) return void response.writeHead(401).end();
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    // The sender of the fleet writes all bodies, so their type is known.
+    const { trackings } = JSON.parse(body) as {
+      trackings: { tracker: { trackerId: string }; events: { eventId: string }[] }[];
+    };
+    for (const { tracker, events } of trackings) {
+      for (const { eventId } of events) {
+        const key = `tracking/events:${tracker.trackerId}:${eventId}`;
+        if (!(await markIfNew(key))) continue;
+        await work();
+        note('handled', key);
+        await work();
+      }
+    }
+    response.end('{"success":true}');
+  };
+}
+
 // Each receiver loads only the driver that it uses, because a fleet starts several of them on few cores.
+async function connectIoredis() {
+  return new (await import('ioredis')).Redis(config.serviceUrl).on('error', console.error);
+}
+
 async function connectRedis(): Promise<RedisClient> {
-  if (config.inbox === 'ioredis')
-    return new (await import('ioredis')).Redis(config.serviceUrl).on('error', console.error);
+  if (config.inbox === 'ioredis') return connectIoredis();
   return (await import('redis'))
     .createClient({ url: config.serviceUrl })
     .on('error', console.error)
     .connect();
 }
 
-async function openHandler() {
+async function openListener(): Promise<RequestListener> {
   const { inbox, serviceUrl, namespace } = config;
-  if (inbox === 'redis' || inbox === 'ioredis')
-    return createHandler(new RedisDedupeStore({ redis: await connectRedis(), keyPrefix: namespace }));
+  if (inbox === 'redis by hand') {
+    const redis = await connectIoredis();
+    return createByHand(async (key) => (await redis.set(namespace + key, 1, 'EX', 2_592_000, 'NX')) === 'OK');
+  }
+  if (inbox === 'redis' || inbox === 'ioredis') {
+    const store = new RedisDedupeStore({ redis: await connectRedis(), keyPrefix: namespace });
+    return toNodeHandler(createHandler(store));
+  }
   const { default: driver } = await import('pg');
   const pool = new driver.Pool({ connectionString: serviceUrl, max: 8 }).on('error', console.error);
-  if (inbox === 'transaction') return createTransactionHandler(pool);
-  return createHandler(new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }));
+  if (inbox === 'postgres by hand') {
+    const insert = `INSERT INTO ${namespace}.handled_events VALUES ($1) ON CONFLICT DO NOTHING`;
+    return createByHand(async (key) => (await pool.query(insert, [key])).rowCount === 1);
+  }
+  if (inbox === 'transaction') return toNodeHandler(createTransactionHandler(pool));
+  return toNodeHandler(createHandler(new PostgresDedupeStore({ pool, table: `${namespace}.inbox` })));
 }
 
-const server = createServer(toNodeHandler(await openHandler()));
+const server = createServer(await openListener());
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo; // A server that listens on a TCP port has such an address.
   process.send?.({ port } satisfies Listening);
