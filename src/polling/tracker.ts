@@ -55,7 +55,7 @@ export interface PollUpdate {
   readonly tracker: Tracker | undefined;
 }
 
-/** What a poll came to. */
+/** The result of one poll. */
 export interface PollResult {
   readonly update: PollUpdate;
   /** The reason why there are no results, if the service gave one. */
@@ -100,7 +100,7 @@ export class PolledTracker {
   }
 
   cancel(): void {
-    this.#controller?.abort(new Error('The tracker is polled no more'));
+    this.#controller?.abort(new Error('The tracker is no longer polled'));
   }
 
   buildContext(update?: PollUpdate): PollContext {
@@ -150,14 +150,14 @@ export class PolledTracker {
     }
   }
 
-  /** Returns the record in the results, or every second time that they do not tell `isTracked` the record itself. */
+  /** Returns the record in the results. If it lacks `isTracked`, every second poll reads the record itself. */
   async #readTracker(
     tracker: Tracker | undefined,
     requests: PollRequests,
     signal: AbortSignal,
   ): Promise<Tracker | undefined> {
-    const tellsIsTracked = typeof tracker?.isTracked === 'boolean';
-    this.#pollsWithoutIsTracked = tellsIsTracked ? 0 : this.#pollsWithoutIsTracked + 1;
+    const hasIsTracked = typeof tracker?.isTracked === 'boolean';
+    this.#pollsWithoutIsTracked = hasIsTracked ? 0 : this.#pollsWithoutIsTracked + 1;
     if (this.#pollsWithoutIsTracked < MAX_POLLS_WITHOUT_IS_TRACKED) return tracker;
     this.#pollsWithoutIsTracked = 0;
     try {
@@ -177,7 +177,8 @@ export class PolledTracker {
     // With `invalidResponse: 'keep'` any field may have another type.
     for (const event of Array.isArray(tracking?.events) ? tracking.events : []) {
       this.#seenEvents ??= new Set();
-      const identity = typeof event?.eventId === 'string' ? event.eventId : canonicalJson(event);
+      const id: unknown = event?.eventId;
+      const identity = typeof id === 'string' && id !== '' ? id : canonicalJson(event);
       if (this.#seenEvents.has(identity)) continue;
       this.#seenEvents.add(identity);
       const polledIds =
@@ -204,7 +205,7 @@ export class PolledTracker {
       const message = `Polling \`${this.id}\` failed ${times}; the last error was: ${reason}`;
       throw new TrackingError(message, { cause: error });
     }
-    const message = 'A poll failed; the next poll follows';
+    const message = 'A poll failed; the tracker will be polled again';
     this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
   }
 

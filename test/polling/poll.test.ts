@@ -78,6 +78,16 @@ describe('updates', () => {
     expect(newIds).toEqual([['a'], ['b'], ['c']]);
   });
 
+  test('two events with an empty id → both are new', async () => {
+    const events = [
+      { eventId: '', status: 'a' },
+      { eventId: '', status: 'b' },
+    ];
+    const { reading } = startPoll(() => ({ body: { data: { trackings: [{ events }] } } }));
+    await pass(2000);
+    expect(reading.items.map(({ newEvents }) => newEvents)).toEqual([events, []]);
+  });
+
   test('an event without an id in two polls → new once, recognised by its content', async () => {
     const events = [{ status: 'a' }, { status: 'b' }, { status: 'a' }];
     const { reading } = startPoll((poll) => ({
