@@ -7,7 +7,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 const WINDOW_MS = 1000;
 const REQUESTS_PER_SECOND = 3;
 const CHUNK_SIZE = 100;
-const MAX_CHUNKS_AHEAD = 3;
+const MAX_CHUNKS_AHEAD = 10;
 const MAX_OVER_PERCENT = 3;
 const MAX_GROWTH_MB = 20;
 const HEAP_SAMPLES = 10;

@@ -247,7 +247,8 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;
-    const onFailure = () => this.#context.config.logger.warn('`onProgress` failed; the run goes on');
+    const onFailure = () =>
+      this.#context.config.logger.warn('`onProgress` threw an error; the run continues');
     callGuarded(() => this.#settings.onProgress(summary), onFailure);
   }
 }
@@ -270,7 +271,7 @@ function checkItem(index: number, input: TrackerInput): CheckedInput {
     };
   } catch (error) {
     if (!(error instanceof RequestValidationError)) {
-      const message = 'Expected `input` to be a JSON value, got one that cannot be read';
+      const message = 'Expected `input` to be a JSON value, got a value that cannot be read';
       return { index, input, errors: [{ code: 'validation_error', message }] };
     }
     const errors = error.issues.map((issue) => {

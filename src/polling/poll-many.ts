@@ -39,7 +39,7 @@ export type PollManyUpdate = { readonly id: string } & (
 /** Ids, or trackers with options of their own, from a list or an asynchronous source. */
 export type TrackersToPoll = Iterable<string | TrackerToPoll> | AsyncIterable<string | TrackerToPoll>;
 
-/** What a poll has brought for the reader of the stream: an update, or the error that ends the polling of the tracker. */
+/** The outcome of a poll for the reader of the stream: an update, or the error that ends the polling of the tracker. */
 interface PollOutcome extends Partial<PollResult> {
   readonly id: string;
   readonly error?: unknown;
@@ -115,7 +115,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
   add(tracker: string | TrackerToPoll): boolean {
-    if (this.hasEnded) throw new TrackingError('The stream has ended, so it polls no further tracker');
+    if (this.hasEnded)
+      throw new TrackingError('This stream has ended; call `pollMany` to poll another tracker');
     const {
       id,
       knownKeys,

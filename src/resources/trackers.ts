@@ -255,7 +255,7 @@ export class TrackersResource {
   }
 
   /**
-   * Asks the service to push all webhook events of a tracker again. A request that may have been carried out is not repeated.
+   * Asks the service to push all webhook events of a tracker again. A request that may have been carried out is not retried.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call

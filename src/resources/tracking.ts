@@ -15,7 +15,7 @@ export class TrackingResource {
 
   /**
    * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so only a 429
-   * or a request that was never sent is repeated.
+   * or a request that was never sent is retried.
    *
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call

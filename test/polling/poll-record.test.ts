@@ -4,7 +4,6 @@ import { TRACKER } from '../support/calls.ts';
 import type { StubResponse } from '../support/make-client.ts';
 import {
   EMPTY,
-  makeIds,
   NOT_FOUND,
   NOT_READY,
   pass,
@@ -12,7 +11,6 @@ import {
   record,
   results,
   startPoll,
-  startPollMany,
 } from './polled-service.ts';
 
 const POLL = { intervalMs: 1000 };
@@ -87,17 +85,6 @@ describe('a tracker without results', () => {
     expect(requests).toHaveLength(3);
     for (const seen of requests)
       expect(seen).toMatchObject({ id: 'order/1', query: '?searchBy=clientTrackerId' });
-  });
-
-  test('pollMany with maxPerSecond → the limit covers requests for results and for trackers', async () => {
-    const options = { intervalMs: 5000, initialDelayMs: 0, maxPerSecond: 2 };
-    const { requests } = startPollMany(() => NOT_READY, makeIds(6), options);
-    await pass(30_000);
-    expect(listKinds(requests)).toContain('record');
-    const gaps = requests
-      .slice(1)
-      .map(({ startedAt }, index) => startedAt - (requests[index]?.startedAt ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(499);
   });
 
   test('waitUntilStopped, isTracked: false → rejects with ResultsNotReadyError that has the tracker', async () => {
