@@ -167,6 +167,6 @@ describe('watch', () => {
     const exitCode = run(ONE);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await exitCode).toBe(0);
-    expect(output.stderr).toMatch(/^A poll failed; the next poll follows: .*\n$/);
+    expect(output.stderr).toMatch(/^A poll failed; the tracker will be polled again: .*\n$/);
   });
 });
