@@ -12,7 +12,7 @@ export type ItemState =
   // Not claimed yet, or given back before its turn.
   | 'open'
   | 'busy'
-  // This receiver holds the lease and has not handled the item yet.
+  // This receiver has the lease and has not handled the item yet.
   | 'claimed'
   | 'handled'
   | 'duplicate'

@@ -56,7 +56,7 @@ export type DeadLetterCallback = (event: WebhookEvent | undefined, context: Dead
 export interface WebhookCallbacks {
   /** Called once for every new event, oldest first. Default: none. */
   readonly onEvent?: EventCallback | undefined;
-  /** Called for each message with new events: `events` holds only these, oldest first, and `keys` their keys. Default: none. */
+  /** Called for each message with new events: `events` contains only these, oldest first, and `keys` their keys. Default: none. */
   readonly onEvents?:
     | ((message: EventsMessage, context: CallbackContext & { readonly keys: readonly string[] }) => unknown)
     | undefined;

@@ -37,7 +37,7 @@ export interface ParsedWebhook {
   readonly messages: WebhookMessage[];
   /** The number of repeats inside the body; `WebhookInbox` also finds repeats of other bodies. */
   readonly duplicates: number;
-  /** The first 100 items that are invalid or hold invalid events; the valid events of such an item are in `messages`. */
+  /** The first 100 items that are invalid or contain invalid events; the valid events of such an item are in `messages`. */
   readonly rejected: ItemIssues[];
   /** The first 100 messages with fields that break the schema. Such fields keep their values, even of another type. */
   readonly mismatched: ItemIssues[];

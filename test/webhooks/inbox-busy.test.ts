@@ -73,15 +73,10 @@ describe('an event that another webhook holds', () => {
 });
 
 test.each([
-  [
-    'a long wait → growing pauses, and one last claim',
-    60_000,
-    2_000,
-    [0, 50, 150, 350, 750, 1_150, 1_550, 1_950, 2_000],
-  ],
-  ['no time to wait → one claim', 60_000, 0, [0]],
-  ['a lease that ends → acquired at the next claim, the last one', 120, 4_000, [0, 50, 150]],
-])('%s', async (_title, leaseMs, busyTimeoutMs, times) => {
+  ['a long wait → a few claims, the last when the time is up', 60_000, 2_000, 12, 2_000],
+  ['no time to wait → one claim', 60_000, 0, 1, 0],
+  ['a lease that ends → acquired by the next claim, soon after', 120, 4_000, 4, 520],
+])('%s', async (_title, leaseMs, busyTimeoutMs, maxClaims, maxMs) => {
   const store = new ScriptedStore();
   await store.lease('e1', leaseMs);
   const startedAt = performance.now();
@@ -89,8 +84,10 @@ test.each([
   store.on('claim', () => claims.push(Math.round(performance.now() - startedAt)));
   const processing = makeInbox({ store, busyTimeoutMs }).process(E1, () => {});
   await vi.advanceTimersByTimeAsync(busyTimeoutMs);
-  await processing;
-  expect(claims).toEqual(times);
+  expect((await processing).outcome).toBe(leaseMs < busyTimeoutMs ? 'done' : 'busy');
+  expect(claims.length).toBeLessThanOrEqual(maxClaims);
+  expect(claims.at(-1)).toBeLessThanOrEqual(maxMs);
+  expect(claims.at(-1)).toBeGreaterThanOrEqual(Math.min(leaseMs, busyTimeoutMs));
 });
 
 test.each([
