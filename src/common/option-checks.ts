@@ -1,80 +1,73 @@
 import * as z from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
-import { kindOf } from './validation.ts';
+import { describeBrokenRule, errorMap, expected, kindOrNumber } from './validation.ts';
 
-/** A schema for every option of an interface, so that an option without one does not compile. */
-export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
+/** A schema for every option of an interface, whose checked value fits the option's type; else it does not compile. */
+export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
-/** @param name - precedes the names of options in messages, as in `rateLimit.maxQueue`; `options` is left out */
+/**
+ * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
+ * @throws ConfigurationError for the first option that breaks its rule
+ */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
-  name = 'options',
+  name?: string,
 ): z.output<Schema> {
-  const result = schema.safeParse(options, { error: (issue) => buildMessage(issue, name) });
+  const result = schema.safeParse(options, { error: errorMap('options') });
   if (result.success) return result.data;
-  const { issues } = result.error;
+  // Check again below the name, so that every message has the whole path.
+  const named = name === undefined ? undefined : z.object({ [name]: schema });
+  const { issues } = named?.safeParse({ [name ?? '']: options }, { error: errorMap() }).error ?? result.error;
   // Report an unknown option first: it may be a misspelling that explains why another one is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to be valid`);
+  throw new ConfigurationError(first?.message ?? `\`${name ?? 'options'}\` is not valid`);
 }
 
-function buildMessage(issue: z.core.$ZodRawIssue, root: string): string {
-  const name = formatName(issue.path ?? [], root);
-  if (issue.code === 'unrecognized_keys') {
-    const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-    const unknown = `got \`${issue.keys[0] ?? ''}\``;
-    return `Expected \`${name}\` to hold known options only, ${unknown}; known are ${known.join(', ')}`;
-  }
-  const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
-  if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
-  return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
-}
-
-/** Writes a path as code would: `rateLimit.limits["couriers.list"]`; a field of `options` itself stands alone: `timeoutMs`. */
-function formatName(path: readonly PropertyKey[], root: string): string {
-  const steps = path.map((key) =>
-    /^\w+$/.test(String(key)) ? `.${String(key)}` : `[${JSON.stringify(key)}]`,
+/** Rejects an option that is checked by hand; `rule` completes "to be". */
+export function refuseOption(name: string, rule: string, value: unknown): never {
+  throw new ConfigurationError(
+    describeBrokenRule({ path: [], input: value }, `to be ${rule}`, kindOrNumber, name),
   );
-  const isNamed = root !== 'options' || path.length === 0;
-  return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
 }
 
-function ruleMessage(name: string, rule: string, value: unknown): string {
-  return `Expected \`${name}\` to be ${rule}, got ${typeof value === 'number' ? String(value) : kindOf(value)}`;
+/** Rejects a value that is not an object; called where a field is read before all options are checked. */
+export function checkIsObject(name: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
 
-/** Builds the schema of an option with one rule, which messages put after "to be". */
+/** A value that zod has no check for, such as an object that another realm or copy of the package made. */
 export function option<T>(rule: string, isValid: (value: unknown) => boolean): z.ZodType<T> {
-  return z.custom<T>(isValid, { params: { rule } });
+  return z.custom<T>(isValid, expected(`to be ${rule}`, kindOrNumber));
 }
 
-const isNumber = (value: unknown): value is number => typeof value === 'number';
+/** The rule of an option; every check of its schema shows it whole. */
+const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
 
-export const timeoutOption = option<number>(
-  `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`,
-  (value) => isNumber(value) && value > 0 && value <= MAX_TIMER_MS,
-);
+export const timeoutOption = z
+  .number(rule(`a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`))
+  .positive()
+  .max(MAX_TIMER_MS);
 
-export const delayOption = option<number>(
-  `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
-  (value) => isNumber(value) && value >= 0 && value <= MAX_TIMER_MS,
-);
+export const delayOption = z
+  .number(rule(`a number of milliseconds from 0 to ${MAX_TIMER_MS}`))
+  .min(0)
+  .max(MAX_TIMER_MS);
 
-export const countOption = (min: number, allowInfinity = false) =>
-  option<number>(`a whole number of at least ${min}`, (value) => {
-    if (allowInfinity && value === Number.POSITIVE_INFINITY) return true;
-    return isNumber(value) && Number.isSafeInteger(value) && value >= min;
-  });
+export function countOption(min: number, allowInfinity = false): z.ZodType<number> {
+  const error = rule(`a whole number of at least ${min}`);
+  const count = z.int(error).min(min);
+  return allowInfinity ? z.union([count, z.literal(Number.POSITIVE_INFINITY)], error) : count;
+}
 
 /** Only true and false are valid, because the text "false" is truthy and would switch the option on. */
-export const switchOption = option<boolean>('true or false', (value) => typeof value === 'boolean');
+export const switchOption = z.boolean(rule('true or false'));
 
-export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]) =>
-  option<Allowed>(allowed.map((choice) => `"${choice}"`).join(' or '), (value) =>
-    allowed.some((choice) => choice === value),
-  );
+export const choiceOption = <const Allowed extends string>(allowed: readonly Allowed[]) =>
+  z.enum(allowed, rule(allowed.map((choice) => `"${choice}"`).join(' or ')));
+
+export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
 export function isUrl(value: unknown): boolean {
   return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
@@ -90,17 +83,6 @@ export function hasMethods<Name extends string>(
   ...names: readonly Name[]
 ): value is Record<Name, (...parameters: never[]) => unknown> {
   return names.every((name) => typeof Object(value)[name] === 'function');
-}
-
-export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
-
-export function refuseOption(name: string, rule: string, value: unknown): never {
-  throw new ConfigurationError(ruleMessage(name, rule, value));
-}
-
-/** Rejects a value that is not an object; called where a field is read before all options are checked. */
-export function checkIsObject(name: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
 
 export function checkOneOf<Allowed extends string>(
@@ -122,27 +104,38 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-/** Header names and values; the result's names are in lower case. */
-export const headersOption = z.unknown().transform((value): Readonly<Record<string, string>> => {
-  // A Map or Headers has no fields of its own and would pass as empty; the keys of an array are no header names.
-  const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
-  if (!isBag) return refuseOption('headers', 'an object of header names and values', value);
-  const headers = new Headers();
-  for (const [key, text] of Object.entries(value)) {
-    const name = key.toLowerCase();
-    if (name === 'authorization')
-      throw new ConfigurationError('Expected `headers` to leave `authorization` to `apiKey`');
-    if (TRANSPORT_HEADERS.includes(name))
-      throw new ConfigurationError(`Expected \`headers\` to leave \`${name}\` to the transport`);
-    try {
-      if (typeof text !== 'string') throw new TypeError(kindOf(text));
-      headers.set(key, text);
-    } catch {
-      refuseOption(`headers.${key}`, 'a valid header', text);
-    }
+function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
+  if (name === 'authorization') return 'to be left to `apiKey`';
+  if (TRANSPORT_HEADERS.includes(name)) return 'to be left to the transport';
+  const broken = 'to be a valid header';
+  if (typeof value !== 'string') return broken;
+  try {
+    new Headers([[name, value]]);
+    return undefined;
+  } catch {
+    return broken;
   }
-  return Object.fromEntries(headers);
-});
+}
+
+type HeaderBag = Readonly<Record<string, string>>;
+
+/** Header names and values; the result's names are in lower case. */
+export const headersOption = z
+  .custom<HeaderBag>()
+  .superRefine((headers, context) => {
+    // A Map or `Headers` has no fields of its own and would pass as empty; the keys of an array are not header names.
+    if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
+      const rule = 'to be an object of header names and values';
+      context.addIssue({ code: 'custom', input: headers, params: { rule } });
+      return;
+    }
+    for (const [name, value] of Object.entries(headers)) {
+      const rule = findBrokenHeaderRule(name.toLowerCase(), value);
+      if (rule !== undefined)
+        context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+    }
+  })
+  .transform((headers): HeaderBag => Object.fromEntries(new Headers(headers)));
 
 /** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
 export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {

@@ -28,35 +28,61 @@ export function kindOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** Formats a path as a reader would write it: `items[3].recipient.email`. */
-export function formatPath(path: readonly PropertyKey[], root?: string): string {
-  let text = '';
-  for (const key of path) {
-    if (typeof key === 'number') text += `[${key}]`;
-    else text += text === '' ? String(key) : `.${String(key)}`;
-  }
-  if (text === '') return root ?? 'value';
-  return text.startsWith('[') ? `${root ?? 'items'}${text}` : text;
+/** Like `kindOf`, for options: a number is no secret, so it is shown. */
+export function kindOrNumber(value: unknown): string {
+  return typeof value === 'number' ? String(value) : kindOf(value);
 }
 
-/** Builds a zod error option that reads "Expected `field` to be …, got …"; `rootName` names a value without a path. */
+/**
+ * Formats a path as code would: `items[3].recipient.email`, `limits["couriers.list"]`.
+ *
+ * @param root - names the value itself; default `value`, or `items` if the path starts with an index
+ */
+export function formatPath(path: readonly PropertyKey[], root?: string): string {
+  if (path.length === 0) return root ?? 'value';
+  const steps = path.map((key, index) => {
+    if (typeof key === 'number') return `[${key}]`;
+    if (index === 0) return String(key);
+    return /^[\w-]+$/.test(String(key)) ? `.${String(key)}` : `[${JSON.stringify(String(key))}]`;
+  });
+  return (typeof path[0] === 'number' ? (root ?? 'items') : '') + steps.join('');
+}
+
+type IssueFacts = { readonly path?: PropertyKey[] | undefined; readonly input?: unknown };
+
+/** Writes the message of a broken rule, such as "Expected `timeoutMs` to be …, got …". */
+export function describeBrokenRule(
+  issue: IssueFacts,
+  rule: string,
+  got: (input: unknown) => string,
+  root?: string,
+): string {
+  return `Expected \`${formatPath(issue.path ?? [], root)}\` ${rule}, got ${got(issue.input)}`;
+}
+
+/**
+ * Builds a zod error option that reads "Expected `field` to be …, got …". Given to a schema, it also serves its checks.
+ *
+ * @param rootName - names a value without a path
+ */
 export function expected(
   rule: string,
   got: (input: unknown) => string = kindOf,
   rootName?: string,
-): { error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) => string } {
-  return {
-    error: (issue) =>
-      `Expected \`${formatPath(issue.path ?? [], rootName)}\` ${rule}, got ${got(issue.input)}`,
-  };
+): { error: (issue: IssueFacts) => string } {
+  return { error: (issue) => describeBrokenRule(issue, rule, got, rootName) };
 }
 
-/** Builds messages for the issues that zod raises by itself. */
-export function errorMap(name: string): z.core.$ZodErrorMap {
+/** Builds messages for the issues that zod raises by itself, and for those that have a `rule` in their `params`. */
+export function errorMap(name?: string): z.core.$ZodErrorMap {
   return (issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+      const option = formatPath([...(issue.path ?? []), issue.keys[0] ?? '']);
+      return `Unknown option \`${option}\`; known options: ${known.join(', ')}`;
+    }
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
-    const got = isSize && typeof issue.input === 'number' ? String(issue.input) : kindOf(issue.input);
-    return `Expected \`${formatPath(issue.path ?? [], name)}\` ${describeRule(issue)}, got ${got}`;
+    return describeBrokenRule(issue, describeRule(issue), isSize ? kindOrNumber : kindOf, name);
   };
 }
 
@@ -66,7 +92,8 @@ function describeRule(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_value') return `to be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'too_big') return `to be at most ${issue.maximum}`;
   if (issue.code === 'too_small') return `to be at least ${issue.minimum}`;
-  return 'to have a valid value';
+  const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
+  return typeof rule === 'string' ? rule : 'to have a valid value';
 }
 
 /** Maximum number of reported issues, because more would fill every log. */

@@ -14,6 +14,7 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { maskCause } from '../common/secrets.ts';
+import { expected } from '../common/validation.ts';
 import type { TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { LIMITER_SHAPE, type Limiter } from '../limiter/limiter.ts';
@@ -49,22 +50,17 @@ const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-const rateLimitObject = z.strictObject(LIMITER_SHAPE);
-
 const clientOptions = z.strictObject({
-  baseUrl: z.unknown().optional(),
-  apiKey: z.unknown().optional(),
+  baseUrl: z.custom<string | URL>().optional(),
+  apiKey: z.custom<NonNullable<TrackingClientOptions['apiKey']>>().optional(),
   timeoutMs: timeoutOption.optional(),
   totalTimeoutMs: timeoutOption.optional(),
   retry: retryOption,
+  // `false` is read from the options themselves.
   rateLimit: z
-    .unknown()
-    .transform((value) => (value === false ? value : checkOptions(rateLimitObject, value, 'rateLimit')))
+    .preprocess((value) => (value === false ? {} : value), z.strictObject(LIMITER_SHAPE))
     .optional(),
-  account: option<string>(
-    'a non-empty string',
-    (value) => typeof value === 'string' && value !== '',
-  ).optional(),
+  account: z.string(expected('to be a non-empty string')).min(1).optional(),
   limiter: option<Limiter>('a TokenBucketLimiter or a RedisLimiter', (value) =>
     hasMethods(value, 'acquire', 'snapshot'),
   ).optional(),
@@ -81,7 +77,8 @@ const clientOptions = z.strictObject({
 export function resolveConfig(options: TrackingClientOptions): Config {
   const checked = checkOptions(clientOptions, options);
   rejectBrowser();
-  const { timeoutMs, rateLimit } = checked;
+  const { timeoutMs } = checked;
+  const rateLimit = options.rateLimit === false ? false : checked.rateLimit;
   const apiKey = checked.apiKey ?? readEnvironment('TRACKING_API_KEY');
   const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
   const logger = resolveLogger(checked.logger, checked.logLevel);

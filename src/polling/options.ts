@@ -125,7 +125,7 @@ export const pollOptions = z.strictObject({
 } satisfies OptionShape<PollOptions>);
 
 export const trackerToPoll = z.strictObject({
-  id: z.unknown(), // Checked with the rules of every id.
+  id: z.custom<string>(), // Checked with the rules of every id.
   knownKeys: knownKeysOption,
   initialDelayMs: delayOption.optional(),
 } satisfies OptionShape<TrackerToPoll>);

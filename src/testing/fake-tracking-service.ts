@@ -109,11 +109,12 @@ export interface FakeTrackingService {
 export function createFakeTrackingService(options: FakeTrackingServiceOptions = {}): FakeTrackingService {
   const resolved = resolveOptions(options);
   let state = new FakeState(resolved);
-  const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
+  const { origin, pathname } = new URL(resolved.baseUrl);
+  const basePath = pathname.replace(/\/+$/, '');
   const serveRequest = (request: FakeRequest) => serve(state, request);
   const shipment = (key: ShipmentKey) => new FakeShipment(() => state, key);
   const fake: FakeTrackingService = {
-    baseUrl: resolved.baseUrl.origin + basePath,
+    baseUrl: origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',
     fetch: createFetch(serveRequest, basePath),
     serve: serveRequest,

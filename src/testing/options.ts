@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import {
-  checkOneOf,
   checkOptions,
   choiceOption,
   countOption,
@@ -11,6 +10,7 @@ import {
   option,
   switchOption,
 } from '../common/option-checks.ts';
+import { expected } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
@@ -106,17 +106,17 @@ export const speedOption = option<number>(
 );
 
 /** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
-export const switchWithOptions = <Options extends z.ZodType<object>>(name: string, options: Options) =>
-  z.unknown().transform((value) => ({
+export const switchWithOptions = <Shape extends z.ZodRawShape>(options: z.ZodObject<Shape, z.core.$strict>) =>
+  z.union([z.boolean(), options], expected('to be true, false or options')).transform((value) => ({
     isOn: value !== false,
-    ...checkOptions(options, typeof value === 'boolean' ? {} : value, name),
+    ...(typeof value === 'object' ? value : options.parse({})),
   }));
 
 const planOptions = z.strictObject({ quota: countOption(0, true).default(Number.POSITIVE_INFINITY) });
 
 const plansOptions = z.strictObject({
-  perShipment: switchWithOptions('plans.perShipment', planOptions).prefault(true),
-  perCall: switchWithOptions('plans.perCall', planOptions).prefault(false),
+  perShipment: switchWithOptions(planOptions).prefault(true),
+  perCall: switchWithOptions(planOptions).prefault(false),
 } satisfies OptionShape<FakePlans>);
 
 const limitsOptions = z.strictObject(
@@ -128,34 +128,30 @@ const apiKeysOption = option<readonly string[]>('1 to 20 keys without spaces', (
   return Array.isArray(value) && value.length >= 1 && value.length <= 20 && value.every(isKey);
 });
 
+const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`);
+const playOption = z.enum(PLAY_NAMES, playRule);
+
 const fakeOptions = z.strictObject({
   seed: seedOption.default(1),
   now: functionOption<() => number>().default(() => () => Date.now()),
   limits: z
-    .unknown()
-    .prefault({})
-    .transform((value) => (value === false ? value : checkOptions(limitsOptions, value, 'limits'))),
-  limitWindow: choiceOption<LimitWindow>(['fixed', 'sliding']).default('fixed'),
+    .union([z.literal(false), limitsOptions], expected('to be false, or limits by endpoint'))
+    .default({}),
+  limitWindow: choiceOption(['fixed', 'sliding']).default('fixed'),
   apiKeys: apiKeysOption.optional(),
   plans: plansOptions.prefault({}),
-  baseUrl: option<string>(HTTP_URL, isHttpUrl)
-    .default(DEFAULT_BASE_URL)
-    .transform((url) => new URL(url)),
+  baseUrl: option<string>(HTTP_URL, isHttpUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),
   noResults: choiceOption(['parcel_not_found', 'empty']).default('parcel_not_found'),
   latencyMs: z
-    .custom<number | ((endpoint: EndpointName) => number)>()
+    .union([functionOption<(endpoint: EndpointName) => number>(), delayOption])
     .prefault(0)
-    .transform((value) => {
-      if (typeof value === 'function') return value;
-      const latencyMs = checkOptions(delayOption, value, 'latencyMs');
-      return () => latencyMs;
-    }),
+    .transform((latency) => (typeof latency === 'function' ? latency : () => latency)),
   webhooks: switchOption.default(true),
   play: z
-    .custom<PlayName | readonly PlayName[]>()
+    .union([playOption, z.array(playOption)], playRule)
     .prefault([])
-    .transform((play) => [play].flat().map((name) => checkOneOf('play', name, PLAY_NAMES))),
+    .transform((play) => [play].flat()),
   speed: speedOption.default(1),
   historyLimit: countOption(0, true).default(Number.POSITIVE_INFINITY),
   onRequest: functionOption<(request: RecordedRequest) => void>().optional(),

@@ -108,7 +108,7 @@ const handlerOptions = z.strictObject({
   deadlineMs: timeoutOption.default(12_000),
   onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
   onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
-} satisfies OptionShape<WebhookHandlerOptions>);
+} satisfies OptionShape<HandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
 /** Reports swapped options before the schema does, because the schema's message would only end with "got an object". */

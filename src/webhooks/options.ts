@@ -127,10 +127,10 @@ export interface ProcessOptions {
 }
 
 export const CALLBACK_OPTIONS = {
-  onEvent: functionOption().optional(),
-  onEvents: functionOption().optional(),
-  onProofOfDelivery: functionOption().optional(),
-  onOther: functionOption().optional(),
+  onEvent: functionOption<EventCallback>().optional(),
+  onEvents: functionOption<NonNullable<WebhookCallbacks['onEvents']>>().optional(),
+  onProofOfDelivery: functionOption<NonNullable<WebhookCallbacks['onProofOfDelivery']>>().optional(),
+  onOther: functionOption<NonNullable<WebhookCallbacks['onOther']>>().optional(),
 } satisfies OptionShape<WebhookCallbacks>;
 const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 

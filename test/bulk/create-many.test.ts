@@ -203,7 +203,7 @@ describe('options', () => {
 
   test('a misspelt option → ConfigurationError that names the right option', () => {
     const options: object = { chunksize: 5 };
-    expect(() => client.trackers.createMany([], options)).toThrow(/; known are .*chunkSize/);
+    expect(() => client.trackers.createMany([], options)).toThrow(/; known options: .*chunkSize/);
   });
 
   test.each(['text', undefined, { trackingNumber: 'LA680658838NL' }])('inputs %j → refused', (inputs) => {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { MAX_TIMER_MS } from '../../src/common/clock.ts';
+import { checkOptions, countOption, delayOption, timeoutOption } from '../../src/common/option-checks.ts';
 import { formatPath, kindOf } from '../../src/common/validation.ts';
+import { ConfigurationError } from '../../src/errors.ts';
 import { readMessages } from '../support/parse.ts';
 
 describe('kindOf', () => {
@@ -68,5 +71,73 @@ describe('messages for rules of zod itself', () => {
 
   test('the whole value is wrong → the message uses the given name', () => {
     expect(readMessages(schema, 5, 'patch')).toEqual(['Expected `patch` to be an object, got a number']);
+  });
+});
+
+const RULES = {
+  timeout: [timeoutOption, 'a number of milliseconds above 0 and at most 2147483647'],
+  delay: [delayOption, 'a number of milliseconds from 0 to 2147483647'],
+  count: [countOption(1), 'a whole number of at least 1'],
+  endless: [countOption(0, true), 'a whole number of at least 0'],
+} as const;
+
+describe('options that are numbers', () => {
+  test.each([
+    ['timeout', [0.5, 1, 30_000, MAX_TIMER_MS]],
+    ['delay', [0, 1, MAX_TIMER_MS]],
+    ['count', [1, 1_000_000]],
+    ['endless', [0, Number.POSITIVE_INFINITY]],
+  ] as const)('%s, values %j → accepted', (name, values) => {
+    for (const value of values) expect(checkOptions(RULES[name][0], value, 'a')).toBe(value);
+  });
+
+  const bad = [Number.NaN, -1, '5', null, undefined, 5n];
+  test.each([
+    ['timeout', [0, -0, Number.POSITIVE_INFINITY, MAX_TIMER_MS + 1, ...bad]],
+    ['delay', [Number.POSITIVE_INFINITY, MAX_TIMER_MS + 1, ...bad]],
+    ['count', [0, 1.5, Number.POSITIVE_INFINITY, 2 ** 53, ...bad]],
+    ['endless', [1.5, ...bad]],
+  ] as const)('%s, values %s → ConfigurationError with the rule', (name, values) => {
+    const [schema, rule] = RULES[name];
+    for (const value of values) {
+      const check = () => checkOptions(schema, value, 'a');
+      expect(check).toThrow(ConfigurationError);
+      expect(check).toThrow(`Expected \`a\` to be ${rule}, got `);
+    }
+  });
+});
+
+describe('checkOptions', () => {
+  const limits = z.strictObject({ 'couriers.list': countOption(1).optional() });
+  const schema = z.strictObject({ retries: countOption(0).optional(), limits: limits.optional() });
+
+  test('valid options → a copy of the options', () => {
+    const options = { retries: 2, limits: { 'couriers.list': 5 } };
+    expect(checkOptions(schema, options)).toEqual(options);
+    expect(checkOptions(schema, options)).not.toBe(options);
+  });
+
+  test.each([
+    [null, 'Expected `options` to be an object, got null'],
+    ['x', 'Expected `options` to be an object, got a string of 1 character'],
+    [{ retries: -1 }, 'Expected `retries` to be a whole number of at least 0, got -1'],
+    [{ limits: 5 }, 'Expected `limits` to be an object, got a number'],
+    [
+      { limits: { 'couriers.list': 0 } },
+      'Expected `limits["couriers.list"]` to be a whole number of at least 1, got 0',
+    ],
+    [
+      { limits: { 'courier.list': 1 } },
+      'Unknown option `limits["courier.list"]`; known options: couriers.list',
+    ],
+    [{ retries: -1, retires: 1 }, 'Unknown option `retires`; known options: retries, limits'],
+  ])('%j → ConfigurationError that names the option', (options, message) => {
+    expect(() => checkOptions(schema, options)).toThrow(new ConfigurationError(message));
+  });
+
+  test('an invalid nested option → ConfigurationError that names its path', () => {
+    const message =
+      'Expected `retry.retries` to be a whole number of at least 0, got a string of 1 character';
+    expect(() => checkOptions(schema, { retries: '2' }, 'retry')).toThrow(new ConfigurationError(message));
   });
 });

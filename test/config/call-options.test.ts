@@ -29,7 +29,7 @@ describe('options of one call', () => {
     [{ totalTimeoutMs: 0 }, '`totalTimeoutMs`'],
     [{ retry: { retries: -1 } }, '`retry.retries`'],
     [{ retry: { maxBackoffMs: 0 } }, '`retry.maxBackoffMs`'],
-    [{ headers: { authorization: 'x' } }, '`headers`'],
+    [{ headers: { authorization: 'x' } }, '`headers.authorization`'],
     [{ priority: 'urgent' }, '`priority`'],
     [{ signal: {} }, '`signal`'],
   ])('%j → ConfigurationError that names it', (options, name) => {
@@ -61,6 +61,50 @@ describe('options of one call', () => {
   });
 });
 
+describe('headers', () => {
+  test('names and values → the names in lower case, the values trimmed', () => {
+    const { headers } = callOptions({ headers: { 'X-Tenant': ' a ', accept: 'b' } });
+    expect(headers).toEqual({ accept: 'b', 'x-tenant': 'a' });
+  });
+
+  test.each([null, 5, 'x', [['a', 'b']], new Headers(), new Map([['a', 'b']])])(
+    '%s → ConfigurationError',
+    (value) => {
+      const message = /^Expected `headers` to be an object of header names and values, got /;
+      expect(() => callOptions({ headers: value })).toThrow(message);
+    },
+  );
+
+  test.each([
+    ['Authorization', '`apiKey`'],
+    ['Connection', 'the transport'],
+    ['content-length', 'the transport'],
+    ['transfer-encoding', 'the transport'],
+    ['host', 'the transport'],
+    ['expect', 'the transport'],
+    ['upgrade', 'the transport'],
+    ['keep-alive', 'the transport'],
+  ])('%s → ConfigurationError that names where the header belongs', (name, rest) => {
+    const error = new ConfigurationError(
+      `Expected \`headers.${name}\` to be left to ${rest}, got a string of 14 characters`,
+    );
+    expect(() => callOptions({ headers: { [name]: 'Bearer hunter2' } })).toThrow(error);
+  });
+
+  test.each([
+    ['x-a', 'hunter2\nx-b: 1'],
+    ['x-a', 'hunter2\u0000'],
+    ['x-a', 'hunter2 €'],
+    ['x a', 'hunter2'],
+    ['', 'hunter2'],
+    ['x-a', 5],
+    ['x-a', undefined],
+  ])('%j: %j → ConfigurationError that does not print the value', (name, value) => {
+    const message = /^Expected `headers.*` to be a valid header, got (?!.*hunter2)/;
+    expect(() => callOptions({ headers: { [name]: value } })).toThrow(message);
+  });
+});
+
 describe('unknown options of a method', () => {
   const { client, requests } = makeClient();
   const input = { trackingNumber: 'LA680658838NL' };
@@ -83,7 +127,7 @@ describe('unknown options of a method', () => {
   ])('%s → ConfigurationError that names it, nothing is sent', async (name, call) => {
     expect(await catchRejection(call())).toMatchObject({
       name: 'ConfigurationError',
-      message: expect.stringMatching(`^Expected \`\\w+\` to hold known options only, got \`${name}\``),
+      message: expect.stringMatching(`^Unknown option \`(retry\\.)?${name}\`; known options: `),
     });
     expect(requests).toHaveLength(0);
   });

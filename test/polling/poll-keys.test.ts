@@ -94,7 +94,7 @@ describe('knownKeys', () => {
   });
 
   test.each([
-    ['an unknown option', { id: 'a', intervalMs: 5000 }, 'ConfigurationError', '`intervalMs`'],
+    ['an unknown option', { id: 'a', intervalMs: 5000 }, 'ConfigurationError', '`tracker.intervalMs`'],
     ['a wrong delay', { id: 'a', initialDelayMs: -1 }, 'ConfigurationError', '`tracker.initialDelayMs`'],
     ['an impossible id', { id: '..' }, 'RequestValidationError', '`id`'],
     ['null', null, 'ConfigurationError', '`tracker`'],

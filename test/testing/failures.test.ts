@@ -134,6 +134,6 @@ describe('fake.fail with invalid arguments', () => {
 
   it('a misspelt field → ConfigurationError that names it and the known fields', () => {
     const fail = () => Reflect.apply(makeFake().fake.fail, undefined, ['*', { status: 500, retryAfter: 1 }]);
-    expect(fail).toThrow(/`retryAfter`.*status, code, message, retryAfterMs, headers, body, times/);
+    expect(fail).toThrow(/`failure.retryAfter`.*status, code, message, retryAfterMs, headers, body, times/);
   });
 });

@@ -14,7 +14,7 @@ const headers = { authorization: 'Bearer key' };
 describe('trackingHandlers', () => {
   it.each([
     [{ baseUrl: 'localhost:4010/v1' }, '`baseUrl` to be a URL that begins with http:// or https://'],
-    [{ baseURL: 'https://a.test' }, /^Expected `options` to hold known options only, got `baseURL`/],
+    [{ baseURL: 'https://a.test' }, /^Unknown option `baseURL`; known options: /],
     [null, 'Expected `options` to be an object, got null'],
   ])('options %j → ConfigurationError', (options, message) => {
     const give = () => Reflect.apply(trackingHandlers, undefined, [createFakeTrackingService(), options]);

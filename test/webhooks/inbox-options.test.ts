@@ -21,7 +21,7 @@ test('a retention of exactly 7 days → accepted', () => {
 
 test.each<[string, unknown, unknown, RegExp]>([
   ['callbacks that are text', 'log', {}, /`callbacks`/],
-  ['a misspelt callback', { onevent() {} }, {}, /got `onevent`/],
+  ['a misspelt callback', { onevent() {} }, {}, /Unknown option `onevent`/],
   ['no callback', {}, {}, /at least one callback/],
   ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /not both/],
   ['a wait of NaN', () => {}, { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],

@@ -7,8 +7,8 @@ import {
   delayOption,
   headersOption,
   type OptionShape,
-  option,
 } from '../../common/option-checks.ts';
+import { expected, kindOrNumber } from '../../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
@@ -68,12 +68,9 @@ export interface PlannedFailure {
   cancel(): void;
 }
 
-const statusOption = option<number>(
-  'a whole number from 200 to 599',
-  (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
-);
+const statusOption = z.int(expected('to be a whole number from 200 to 599', kindOrNumber)).min(200).max(599);
 const timesOption = countOption(1, true).default(1);
-const textOption = option<string>('a string', (value) => typeof value === 'string').optional();
+const textOption = z.string().optional();
 
 const statusFailure = z.strictObject({
   status: statusOption,

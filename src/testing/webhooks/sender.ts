@@ -134,7 +134,7 @@ const senderOptions = z.strictObject({
   shuffle: switchOption.default(false),
   seed: seedOption.default(1),
   concurrency: countOption(1).default(1),
-  until2xx: switchWithOptions('until2xx', redeliveryOptions).prefault(false),
+  until2xx: switchWithOptions(redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
   shape: choiceOption(['enveloped', 'flat']).default('enveloped'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
