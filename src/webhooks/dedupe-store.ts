@@ -21,9 +21,9 @@ export type Claim =
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If the
-   * first claim of a token succeeds after that, the store must release its keys, because the inbox does not see the late claim;
-   * otherwise the keys stay busy until the lease ends. For a store without this field, or with a value that is not a finite
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If a
+   * claim is rejected so late, the inbox releases its keys at once, and again after another time limit; a claim that succeeds
+   * after that keeps its keys busy until the lease ends. For a store without this field, or with a value that is not a finite
    * number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
