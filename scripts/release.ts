@@ -1,25 +1,21 @@
 // Prepares a release: checks that the version is the same everywhere, audits the dependencies, runs every check and packs,
-// with a bill of materials beside the tarball. A person decides whether to publish the tarball.
+// with a bill of materials beside the tarball. A person decides whether to publish the tarball. With `--check`, it only checks
+// whether a release is possible.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
 import { VERSION } from '../src/version.ts';
+import { findObstacles } from './support/release-rules.ts';
 
-function must(isSo: boolean, why: string): void {
-  if (isSo) return;
-  console.error(`No release: ${why}`);
-  process.exit(1);
-}
-
-const changes = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).trim();
-const [, released, date = ''] =
-  /^## (\S+)(?: - (.+))?$/m.exec(readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')) ?? [];
-must(manifest.version === VERSION, `package.json has version ${manifest.version}, the client has ${VERSION}`);
-must(released === VERSION, `the newest entry of CHANGELOG.md is ${released}, not ${VERSION}`);
-must(/^\d{4}-\d{2}-\d{2}$/.test(date), `CHANGELOG.md has "${date}" instead of a date for ${released}`);
-must(changes === '', `these changes are not committed:\n${changes}`);
-if (!('repository' in manifest))
-  console.warn('package.json names no `repository`: the links of README.md to other files will lead nowhere');
+const obstacles = findObstacles({
+  manifest,
+  version: VERSION,
+  changelog: readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8'),
+  changes: execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }),
+});
+for (const obstacle of obstacles) console.error(`No release: ${obstacle}`);
+if (obstacles.length > 0) process.exit(1);
+if (process.argv.includes('--check')) process.exit(0);
 
 const tarball = `${manifest.name}-${manifest.version}.tgz`;
 const steps = [

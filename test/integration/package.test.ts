@@ -146,10 +146,12 @@ describe('the package', () => {
       'docs/limits-and-retries.md',
       'docs/observability.md',
       'docs/options.md',
+      'docs/page.png',
       ...RECIPES,
       'docs/service.md',
       'docs/testing.md',
       'docs/troubleshooting.md',
+      'docs/versions.md',
       'docs/webhooks.md',
       'package.json',
     ]);
@@ -206,23 +208,36 @@ describe('the package', () => {
     expect(packed.files.map(({ path }) => path)).not.toContain('binding.gyp');
   });
 
-  it('the links of a packed document → lead to packed files', async () => {
+  it('the links, pictures and files that a packed document names → packed, too', async () => {
     const paths = packed.files.map(({ path }) => path);
     for (const document of paths.filter((path) => path.endsWith('.md'))) {
       const text = await readFile(join(root, document), 'utf8');
-      // Pictures are not packed, so they are not checked.
-      const links = [...text.matchAll(/(?<!!\[[^\]]*)\]\(([^)#\s]+)[^)\s]*\)/g)].flatMap(
-        ([, link]) => link ?? [],
-      );
-      const local = links
+      const links = [...text.matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(([, link = '']) => link);
+      const linked = links
         .filter((link) => !link.startsWith('https:'))
         .map((link) => normalize(join(dirname(document), link)));
+      const named = text.match(/\b(?:bench|examples|scripts)\/[\w./-]*|\bCONTRIBUTING\.md/g) ?? [];
       expect(
-        local.filter((path) => !paths.includes(path)),
+        [...linked, ...named].filter((path) => !paths.includes(path)),
         document,
       ).toEqual([]);
     }
   });
+
+  it('the bill of materials → made from an installed tarball, with each library and its hash', async () => {
+    const tarball = join(scratch, 'tracking-client.tgz');
+    const script = join(root, 'scripts/audit-package.ts');
+    await mustRun(process.execPath, ['--import', 'tsx', script, tarball, '--no-audit'], { cwd: root });
+    const billSchema = z.object({
+      components: z.array(z.object({ name: z.string(), version: z.string(), hashes: z.array(z.unknown()) })),
+    });
+    const file = await readFile(join(scratch, 'tracking-client.cdx.json'), 'utf8');
+    const { components } = billSchema.parse(JSON.parse(file));
+    const bundled = await listBundledLibraries();
+    const names = [...Object.keys(manifest.dependencies), ...bundled.map((folder) => basename(folder))];
+    for (const name of names)
+      expect(components).toContainEqual(expect.objectContaining({ name, hashes: [expect.anything()] }));
+  }, 120_000);
 
   it('the third-party licenses → the unchanged license of every bundled library', async () => {
     const text = await readFile(join(root, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
@@ -261,7 +276,11 @@ describe('the package', () => {
   it.each(['.d.ts', '.d.cts'])(
     'declarations (%s) → name no document that is not packed',
     async (extension) => {
-      expect((await scripts(extension)).match(/.*(?:design\.md|public contract).*/g)).toBe(null);
+      expect(
+        (await scripts(extension)).match(
+          /.*(?:design\.md|public contract|CONTRIBUTING\.md|bench\/|examples\/).*/g,
+        ),
+      ).toBe(null);
     },
   );
 
@@ -339,6 +358,31 @@ describe('the package', () => {
     expect(stderr).toMatch(/^ {4}at .*\[eval1?\]:3:/m);
     expect(Buffer.byteLength(stderr)).toBeLessThan(2_000);
   });
+
+  it.each(['0', '{}'])(
+    'a response of 8 MiB that is a list of wrong items, %s → rejects within 2 s and 200 MiB of heap',
+    async (item) => {
+      const measured = await runCode(`
+        import { TrackingClient } from 'tracking-client';
+        const items = Array(Math.floor(2 ** 23 / ${item.length + 1})).fill('${item}').join();
+        const headers = { 'content-type': 'application/json' };
+        const fetch = async () => new Response('{"data":{"couriers":[' + items + ']}}', { headers });
+        const options = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', fetch, invalidResponse: 'throw' };
+        const client = new TrackingClient(options);
+        const [cpu, { heapUsed }] = [process.cpuUsage(), process.memoryUsage()];
+        const { name } = await client.couriers.list().catch((error) => error);
+        const { user, system } = process.cpuUsage(cpu);
+        const heapMiB = (process.memoryUsage().heapUsed - heapUsed) / 2 ** 20;
+        console.log(JSON.stringify({ name, seconds: (user + system) / 1e6, heapMiB }));
+      `);
+      const { name, seconds, heapMiB } = z
+        .object({ name: z.string(), seconds: z.number(), heapMiB: z.number() })
+        .parse(measured);
+      expect(name).toBe('ResponseValidationError');
+      expect(seconds).toBeLessThan(2);
+      expect(heapMiB).toBeLessThan(200);
+    },
+  );
 
   it('the unpacked package → at most 1.5 MB, and 165 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
