@@ -10,25 +10,28 @@ const MAX_CAUSE_FRAMES = 5;
 /** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
-/** Masks the secret, also where a URL has it percent-encoded. */
+/** Masks the secret, also where all or some of its characters are percent-encoded. */
 export function maskText(text: string, secret: string): string {
   if (secret === '') return text;
-  const masked = text.includes(secret) ? maskForm(text, secret) : text;
-  if (!masked.includes('%')) return masked;
-  const encoded = encodeURIComponent(secret);
-  const formEncoded = new URLSearchParams([['', secret]]).toString().slice(1);
-  const forms = [encoded, encodeURI(secret), formEncoded];
-  const lowerCase = forms.map((form) => form.replace(/%../g, (code) => code.toLowerCase()));
-  return [...forms, ...lowerCase].reduce(
-    (rest, form) => (form === secret ? rest : maskForm(rest, form)),
-    masked,
+  const isEncoded = text.includes('%');
+  if (!isEncoded && !text.includes(secret)) return text;
+  const pattern = [...secret].map((character) =>
+    isEncoded ? encodedPattern(character) : literalPattern(character),
   );
+  const isUnmistakable = secret.length >= MIN_UNMISTAKABLE_LENGTH;
+  const source = isUnmistakable ? pattern.join('') : `(?<![\\w-])${pattern.join('')}(?![\\w-])`;
+  return text.replaceAll(new RegExp(source, 'g'), MASK);
 }
 
-function maskForm(text: string, secret: string): string {
-  if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return text.replaceAll(secret, MASK);
-  const literal = secret.replace(/[^A-Za-z0-9]/g, '\\$&');
-  return text.replaceAll(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g'), MASK);
+function literalPattern(character: string): string {
+  return character.replace(/[^A-Za-z0-9]/g, '\\$&');
+}
+
+/** Matches one character of a key, which is ASCII, as it is or percent-encoded; a form encodes a space as `+`. */
+function encodedPattern(character: string): string {
+  const hex = (character.codePointAt(0) ?? 0).toString(16).padStart(2, '0');
+  const digits = [...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
+  return `(?:${literalPattern(character)}|%${digits}${character === ' ' ? '|\\+' : ''})`;
 }
 
 /** Copies a JSON value with the secret masked in every string and field name. */

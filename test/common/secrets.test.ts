@@ -23,6 +23,8 @@ describe('maskText', () => {
     ['nothing but a short secret', 'any', 'any', '[redacted]'],
     ['percent-encoded', 'key=a%2Fb%3D0123456789&x=1', 'a/b=0123456789', 'key=[redacted]&x=1'],
     ['percent-encoded in lower case', 'a%2fb%3d0123456789', 'a/b=0123456789', '[redacted]'],
+    ['percent-encoded in part', 'k=%61/b%3d0123456789', 'a/b=0123456789', 'k=[redacted]'],
+    ['a short secret, percent-encoded in part', 'k=%61ny x', 'any', 'k=[redacted] x'],
     ['a space, percent-encoded', '?k=a%20b/0123456789', 'a b/0123456789', '?k=[redacted]'],
     ['form-encoded', '?k=a+b%7E0123456789%21', 'a b~0123456789!', '?k=[redacted]'],
     [
