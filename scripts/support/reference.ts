@@ -2,8 +2,8 @@ import { type Application, Comment, CommentTag, Converter, type DocumentReflecti
 
 /** An export goes into the first group that matches the file of its declaration. The reference shows the groups in this order. */
 const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
-  ['Client', /^(?:client|options|http\/.+|trackers\/trackers)\.ts$/],
-  ['Polling and bulk import', /^trackers\//],
+  ['Client', /^(?:client|options|http\/.+|resources\/.+)\.ts$/],
+  ['Polling and bulk import', /^(?:polling|bulk)\//],
   ['Errors', /^(?:errors|schemas\/api-error|common\/validation)\.ts$/],
   ['Limits', /^(?:limiter\/|redis\/(?!dedupe-store))/],
   ['Hooks and logs', /^observability\//],
