@@ -1,5 +1,6 @@
 import type { ValidationIssue } from './common/validation.ts';
 // Only types are imported, so that a program which uses only the errors does not load zod.
+import type { EndpointName } from './endpoints.ts';
 import type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 import type { Tracker } from './schemas/tracker.ts';
 
@@ -18,9 +19,24 @@ function ownKind(errorClass: object): string | undefined {
   return typeof kind === 'string' ? kind : undefined;
 }
 
-/** The base class of the errors that this package throws; an abort rejects with the signal's own reason instead. */
+/**
+ * The base class of the errors that this package throws; an abort rejects with the signal's own reason instead.
+ *
+ * An error of a call has `callId`, `endpoint`, `method`, `path` and `attempts`. An error from before the call has none of
+ * these, e.g. a RequestValidationError, or the ConfigurationError of a constructor.
+ */
 export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
+  /** Identifies the call, as in its hooks and log lines (a UUID). */
+  declare readonly callId?: string;
+  /** The endpoint; `request` for a path outside the table. */
+  declare readonly endpoint?: EndpointName | 'request';
+  /** HTTP method. */
+  declare readonly method?: string;
+  /** Path template, e.g. `/trackers/{trackerId}`; never with a query. */
+  declare readonly path?: string;
+  /** Number of requests sent. */
+  declare readonly attempts?: number;
 
   /**
    * @param message - what went wrong
@@ -197,11 +213,11 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
   readonly code: ErrorCode | undefined;
   readonly errors: readonly ApiErrorItem[];
   readonly requestId: string | undefined;
-  readonly method: string;
-  readonly path: string;
+  override readonly method: string;
+  override readonly path: string;
   declare readonly headers: Headers;
   declare readonly body: unknown;
-  readonly attempts: number;
+  override readonly attempts: number;
   readonly retryAfterMs: number | undefined;
 
   /**

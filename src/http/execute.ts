@@ -84,6 +84,11 @@ export async function execute<T>(
   let sentAttempts = 0;
   let isPerhapsDone = false;
 
+  function identify(error: unknown): void {
+    // The caller's own reason stays untouched, although it may be a `TrackingError`.
+    if (error !== options.signal?.reason) report.identify(error, sentAttempts);
+  }
+
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
     const resumeAt = retry?.resumeAt ?? 0;
     // A timer can fire up to a millisecond early.
@@ -122,7 +127,7 @@ export async function execute<T>(
         // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
         report.noteResponse(response.status, readRequestId(response), readRetryAfterMs(response));
-        const read = readOutcome(config, request, response, attemptNumber);
+        const read = readOutcome(config, request, response, sentAttempts);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
@@ -132,6 +137,7 @@ export async function execute<T>(
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {
       permit?.cancel();
+      identify(error);
       report.noteFailure(error);
       isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
       const isLast = attemptNumber > retries || deadline.signal.aborted;
@@ -158,6 +164,7 @@ export async function execute<T>(
   } catch (failure) {
     // The reason is read from the signal, because p-retry turns a reason that is no Error into a TypeError.
     const error = deadline.signal.aborted ? deadline.signal.reason : failure;
+    identify(error);
     report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);
   } finally {

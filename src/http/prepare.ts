@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { maskText } from '../common/secrets.ts';
 import { errorMap, expected, toValidationIssues } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
@@ -163,7 +164,10 @@ export function prepareRawRequest(config: Config, request: RawRequest): Prepared
   )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);
-  const path = row?.path ?? request.path;
+  const { apiKey } = config;
+  // Messages, hooks and log lines show the path.
+  const shownPath = typeof apiKey === 'string' ? maskText(request.path, apiKey) : request.path;
+  const path = row?.path ?? shownPath;
   return {
     endpoint: name ?? 'request',
     method: request.method,

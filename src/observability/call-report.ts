@@ -70,6 +70,13 @@ export class CallReport {
     this.#hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
+  /** Ties an error to the hooks and log lines of its call. */
+  identify(error: unknown, attempts: number): void {
+    if (!isTrackingError(error)) return;
+    const { callId, endpoint, method, path } = this.#call;
+    Object.assign(error, { callId, endpoint, method, path, attempts });
+  }
+
   noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
     this.#wasRetried = true;
     this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });

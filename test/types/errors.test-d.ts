@@ -2,6 +2,7 @@ import { expectTypeOf, test } from 'vitest';
 import {
   ApiError,
   type ApiErrorItem,
+  type EndpointName,
   type ErrorCode,
   isTrackingError,
   type KnownErrorCode,
@@ -37,6 +38,21 @@ test('isTrackingError with a code → narrows to the errors with that code', () 
   }
   const code: string = 'tracker_conflict';
   if (isTrackingError(caught, code)) expectTypeOf(caught.code).toEqualTypeOf<string>();
+});
+
+test('the facts of a call → optional, but an ApiError always has method, path and attempts', () => {
+  if (isTrackingError(caught)) {
+    expectTypeOf(caught.callId).toEqualTypeOf<string | undefined>();
+    expectTypeOf(caught.endpoint).toEqualTypeOf<EndpointName | 'request' | undefined>();
+    expectTypeOf(caught.method).toEqualTypeOf<string | undefined>();
+    expectTypeOf(caught.path).toEqualTypeOf<string | undefined>();
+    expectTypeOf(caught.attempts).toEqualTypeOf<number | undefined>();
+  }
+  if (caught instanceof ApiError) {
+    expectTypeOf(caught.callId).toEqualTypeOf<string | undefined>();
+    expectTypeOf(caught.method).toEqualTypeOf<string>();
+    expectTypeOf(caught.attempts).toEqualTypeOf<number>();
+  }
 });
 
 test('ResultsNotReadyError → may have a tracker', () => {
