@@ -67,7 +67,8 @@ export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void 
   if (!isTrackingError(error)) return;
   // A stack without a line break has no frames, e.g. because `Error.stackTraceLimit` is 0.
   const frames = stack.includes('\n') ? stack.slice(stack.indexOf('\n')) : '';
-  Object.defineProperty(error, 'stack', {
+  // An abort reason of the caller may be frozen; `Object.defineProperty` would throw then, and the call would never settle.
+  Reflect.defineProperty(error, 'stack', {
     value: `${error.name}: ${error.message}${frames}`,
     configurable: true,
     writable: true,

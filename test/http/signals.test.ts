@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { TrackingError } from '../../src/errors.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { catchRejection, makeClient, type Step } from '../support/make-client.ts';
 
@@ -89,4 +90,10 @@ test('a hundred calls with one signal → one listener while they last, and none
   expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
   await Promise.all(calls);
   expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+});
+
+test('a frozen TrackingError as the reason of an abort → the call rejects with it', async () => {
+  const reason = Object.freeze(new TrackingError('enough'));
+  const { client } = makeClient({ body: { data: [] } });
+  expect(await catchRejection(client.couriers.list({ signal: AbortSignal.abort(reason) }))).toBe(reason);
 });
