@@ -31,6 +31,12 @@ const PROGRAMS: Readonly<Record<string, (start: CommandLine) => CommandLine>> = 
   ESM: (start) => [...start, 'smoke.mjs'],
   CommonJS: (start) => [...start, 'smoke.cjs'],
   'MSW handlers': (start) => [...start, 'msw.mjs'],
+  // Deno alone can deny access to the environment.
+  'all options': (start) => [
+    ...start,
+    ...(start.includes('--allow-all') ? ['--deny-env'] : []),
+    'options.mjs',
+  ],
   [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, 'node_modules/.bin/tracking-client'],
 };
 

@@ -6,6 +6,7 @@ import { settled } from './support/settled.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
 });
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
@@ -149,6 +150,22 @@ describe('TRACKING_LOG', () => {
     ]);
     expect(logger.error).toHaveBeenCalledOnce();
     expect(logger.info).not.toHaveBeenCalled();
+  });
+
+  test('an environment that may not be read, as in Deno → the default level', () => {
+    const env = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('Requires env access');
+        },
+      },
+    );
+    vi.spyOn(process, 'env', 'get').mockReturnValue(env);
+    const logger = makeLogger();
+    const lines = resolveLogger(logger);
+    for (const method of METHODS) lines[method]('line');
+    expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(['warn', 'error']);
   });
 
   test.each(['debug', 'verbose'])('%s beside a level in the options → that level, no warning', (word) => {

@@ -146,3 +146,12 @@ export function callGuarded(callback: () => unknown, onFailure: () => void = () 
     onFailure();
   }
 }
+
+/** Reads an environment variable. Where Deno denies access to it, it counts as not set. */
+export function readEnvironment(name: string): string | undefined {
+  try {
+    return globalThis.process?.env?.[name];
+  } catch {
+    return undefined;
+  }
+}

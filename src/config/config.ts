@@ -9,6 +9,7 @@ import {
   headersOption,
   type OptionShape,
   option,
+  readEnvironment,
   refuseOption,
   switchOption,
   timeoutOption,
@@ -100,10 +101,6 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     invalidResponse: checked.invalidResponse,
     maxResponseBytes: checked.maxResponseBytes,
   };
-}
-
-function readEnvironment(name: string): string | undefined {
-  return globalThis.process?.env?.[name];
 }
 
 function resolveLimiter(

@@ -232,8 +232,9 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
     deciding === undefined
       ? excerpt(body)
       : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
-  // Every 404 of the service has a code, so a 404 without one comes from another server (docs/service.md 7.1).
-  const hint = status === 404 && errors.length === 0 ? '; is the base URL right?' : '';
+  // A 404 for a record has a known code (docs/service.md 7.6); any other is about the path, or comes from another server.
+  const isPathUnknown = status === 404 && (code === undefined || !isKnownErrorCode(code));
+  const hint = isPathUnknown ? '; is the base URL right? It should end in the version, as in /public/v1' : '';
   const request = requestId === undefined ? '' : ` (request ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { systemClock } from '../common/clock.ts';
-import { callGuarded, refuseOption } from '../common/option-checks.ts';
+import { callGuarded, readEnvironment, refuseOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 
 /** The fields of a log line besides its text. They never hold a secret. */
@@ -44,7 +44,7 @@ export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
 /** Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`. */
 export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAdapter {
   const print = createPrinter(logger);
-  const environment = globalThis.process?.env?.['TRACKING_LOG'] ?? '';
+  const environment = (level === undefined && readEnvironment('TRACKING_LOG')) || '';
   const environmentLevel = LOG_LEVELS.find((name) => name === environment.toLowerCase());
   const lowest = level ?? environmentLevel ?? DEFAULT_LOG_LEVEL;
   const createMethod = (method: Method): LogLine => {
@@ -65,7 +65,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
     warnedKeys.add(key);
     log(message, fields);
   };
-  if (level === undefined && environment !== '' && environmentLevel === undefined) {
+  if (environment !== '' && environmentLevel === undefined) {
     const levels = LOG_LEVELS.join(', ');
     warn(
       `Expected TRACKING_LOG to be one of ${levels}, got ${kindOf(environment)}; logging from "${lowest}" on`,

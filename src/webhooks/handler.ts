@@ -10,6 +10,7 @@ import {
   hasMethods,
   type OptionShape,
   option,
+  readEnvironment,
   timeoutOption,
 } from '../common/option-checks.ts';
 import {
@@ -126,7 +127,7 @@ function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'proce
     options;
   const inboxOptions = { store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError };
   if (inbox === undefined) {
-    if (store === undefined && globalThis.process?.env?.['NODE_ENV'] === 'production') {
+    if (store === undefined && readEnvironment('NODE_ENV') === 'production') {
       const line =
         'Handled webhook events are remembered only in this process; pass the webhook handler a `store`';
       resolveLogger(logger).warn(line);

@@ -4,6 +4,8 @@ import { catchRejection, makeClient, type StubResponse } from '../support/make-c
 
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
+const HINT = '; is the base URL right? It should end in the version, as in /public/v1';
+
 /** Makes a call that gets this response, and returns its error. */
 function failWith(response: StubResponse): Promise<unknown> {
   return catchRejection(makeClient(response, { retry: false }).client.couriers.list());
@@ -94,7 +96,9 @@ describe('the message of an error', () => {
 
   test.each<[what: string, status: number, body: unknown, words: string]>([
     ['a code without a message', 404, { errors: [{ code: 'tracker_not_found' }] }, ': tracker_not_found'],
-    ['a 404 of another server', 404, 'Cannot GET /', ': Cannot GET /; is the base URL right?'],
+    ['a 404 of another server', 404, 'Cannot GET /', `: Cannot GET /${HINT}`],
+    ['a 404 of a gateway with a code', 404, { error: { code: 'no_route' } }, `: no_route${HINT}`],
+    ['a 404 for an unknown path', 404, { errors: [{ code: 'path_not_found' }] }, `: path_not_found${HINT}`],
     ['an empty body', 503, '', ''],
     ['plain text', 429, 'Too Many\n\n  Requests\n', ': Too Many Requests'],
     ['JSON without errors', 500, { a: [1] }, ': {"a":[1]}'],
