@@ -35,13 +35,14 @@ export interface TrackingClientOptions {
   /** Retries, or `false` for none at all. Default: those of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
-   * Options of the limiter that the client makes for itself, or `false` to send at once and risk 429s. Default: `{}`; `false`
-   * in a Cloudflare Worker.
+   * Options of the limiter that the client makes for itself, or `false` to send at once and risk 429s. `withOptions` refuses
+   * it, because the new client shares the limiter. Default: `{}`; `false` in a Cloudflare Worker.
    */
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
    * A `TokenBucketLimiter` that clients of one account share, or a `RedisLimiter` that processes share, instead of `rateLimit`.
-   * Limits belong to the limiter: for accounts with different limits make one each. Default: the client makes one for itself.
+   * Limits belong to the limiter, which clients of `withOptions` share: `withOptions` refuses `rateLimit` and `limiter`, and
+   * accounts with different limits need a limiter each. Default: the client makes one for itself.
    */
   readonly limiter?: Limiter | undefined;
   /**
