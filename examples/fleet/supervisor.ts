@@ -15,7 +15,7 @@ const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const keyPrefix = `example:fleet:${process.pid}:`;
 
 const redis = new Redis(redisUrl, { lazyConnect: true, retryStrategy: () => null });
-redis.on('error', () => {});
+redis.on('error', () => {}); // `connect` below rejects, too
 try {
   await redis.connect();
 } catch {

@@ -13,6 +13,7 @@ import type { SupervisorMessage, WorkerMessage, WorkerTask } from './messages.ts
 const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
 const tell = (message: WorkerMessage) => process.send?.(message);
 const redis = new Redis(task.redisUrl);
+// Without a listener, ioredis prints each error with its stack.
 redis.on('error', (error) => console.error(error.message));
 
 // All workers share the limit of the account.

@@ -140,12 +140,16 @@ describe('the types of the documents', () => {
     'exactly-once',
     'from-sdk',
     'lambda',
+    'migrations',
     'pg-boss',
+    'polling-worker',
     'postgres',
     'proxy',
+    'web-server',
   ].flatMap((name) =>
     recipeFiles(name)
-      .filter(({ path }) => path.endsWith('.ts'))
+      // Next.js bundles its file, whose imports have no endings.
+      .filter(({ path }) => path.endsWith('.ts') && path !== 'src/with-answers.ts')
       .map(({ path, code }) => ({
         place: `docs/recipes/${name}.md, ${path}`,
         path: `${name}/${path}`,

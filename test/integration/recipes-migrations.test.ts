@@ -1,0 +1,86 @@
+// docs/recipes/migrations.md: each tool migrates a new database, and the store of the recipe uses the table.
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate } from 'drizzle-orm/node-postgres/migrator';
+import knex from 'knex';
+import type pg from 'pg';
+import { inboxTableSql, type PostgresDedupeStore } from 'tracking-client/postgres';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { recipeFiles } from '../readme/support/recipes.ts';
+import { makePool } from './postgres-schema.ts';
+import { makeRecipeFolder } from './recipe-folder.ts';
+import { describeWithPostgres } from './services.ts';
+
+await describeWithPostgres('migrations.md on a real PostgreSQL', (url) => {
+  const cleanUps: (() => Promise<unknown>)[] = [];
+  let folder: string;
+  let databaseUrl: string;
+
+  // A database of the test's own, because the recipe and the tools name their schemas.
+  beforeEach(async () => {
+    const database = `migrations_${randomUUID().replaceAll('-', '')}`;
+    const admin = makePool({ connectionString: url, max: 1 });
+    await admin.query(`CREATE DATABASE ${database}`);
+    databaseUrl = new URL(`/${database}`, url).href;
+    vi.stubEnv('DATABASE_URL', databaseUrl);
+    const recipe = await makeRecipeFolder('migrations');
+    folder = recipe.folder;
+    // The connections of a pool may end a moment after the pool.
+    const drop = () => vi.waitFor(() => admin.query(`DROP DATABASE ${database}`), 10_000);
+    cleanUps.push(recipe.remove, () => admin.end(), drop);
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    vi.unstubAllEnvs();
+  });
+
+  async function expectStoreToWork(): Promise<void> {
+    const { store, pool }: { store: PostgresDedupeStore; pool: pg.Pool } = await import(
+      join(folder, 'src/store.ts')
+    );
+    cleanUps.push(() => pool.end());
+    const lease = { token: 'one', leaseMs: 60_000 };
+    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
+    await store.commit(['a'], { retainMs: 60_000 });
+    expect(await store.claim(['a'], { ...lease, token: 'two' })).toEqual([{ status: 'done' }]);
+  }
+
+  it('Knex migrates → the store claims and commits; Knex rolls back → the schema is gone', async () => {
+    const db = knex({ client: 'pg', connection: databaseUrl });
+    cleanUps.push(() => db.destroy());
+    const [name = ''] = await readdir(join(folder, 'migrations'));
+    // Knex itself would import the file without vitest, which Node 20 cannot.
+    const migrationSource = {
+      getMigrations: async () => [name],
+      getMigrationName: () => name,
+      getMigration: () => import(join(folder, 'migrations', name)),
+    };
+    await db.migrate.latest({ migrationSource });
+    await expectStoreToWork();
+    await db.migrate.rollback({ migrationSource });
+    expect(await db('pg_namespace').where({ nspname: 'tracking' })).toEqual([]);
+  });
+
+  it('Drizzle migrates twice → the store claims and commits', async () => {
+    const tag = '0000_tracking_inbox';
+    const entries = [{ idx: 0, version: '7', when: 1_767_225_600_000, tag, breakpoints: true }];
+    await mkdir(join(folder, 'drizzle/meta'));
+    // Written by `drizzle-kit generate`.
+    await writeFile(
+      join(folder, 'drizzle/meta/_journal.json'),
+      JSON.stringify({ version: '7', dialect: 'postgresql', entries }),
+    );
+    const pool = makePool({ connectionString: databaseUrl });
+    cleanUps.push(() => pool.end());
+    for (const _time of ['first', 'second'])
+      await migrate(drizzle(pool), { migrationsFolder: join(folder, 'drizzle') });
+    await expectStoreToWork();
+  });
+
+  it('the SQL of the page → the SQL of this version', () => {
+    const migration = recipeFiles('migrations').find(({ path }) => path.endsWith('.sql'))?.code;
+    expect(migration).toContain(inboxTableSql('tracking.inbox'));
+  });
+});
