@@ -78,13 +78,8 @@ const FRAMEWORKS: Record<string, Start> = {
 };
 
 const fake = createFakeTrackingService({ apiKeys: [KEY], resultsDelayMs: 3_600_000 });
-const client = new TrackingClient({
-  baseUrl: fake.baseUrl,
-  apiKey: KEY,
-  fetch: fake.fetch,
-  retry: false,
-  logLevel: 'silent',
-});
+/** Each test creates its own client, because a 429 pauses its client. */
+let client: TrackingClient;
 
 const route: Route = async (id) => {
   if (id === 'own') throw new Error('own bug');
@@ -94,6 +89,8 @@ const route: Route = async (id) => {
 
 beforeEach(async () => {
   fake.reset();
+  const { baseUrl, fetch } = fake;
+  client = new TrackingClient({ baseUrl, apiKey: KEY, fetch, retry: false, logLevel: 'silent' });
   await client.trackers.create({ trackingNumber: NUMBER, clientTrackerId: KNOWN });
 });
 
