@@ -102,7 +102,7 @@ describe('web-server.md, toAnswer', () => {
 
   it.each<[cause: string, status: number, failure: Failure, retryAfter?: string]>([
     ['401', 502, { status: 401, code: 'auth_invalid_api_key' }],
-    ['403', 502, { status: 403 }],
+    ['403', 502, { kind: 'html', status: 403 }],
     ['404 of a gateway', 502, { kind: 'html', status: 404 }],
     ['409', 502, { status: 409, code: 'tracker_conflict' }],
     ['a used-up quota', 502, { status: 402, code: 'quota_limit_reached' }],
@@ -110,23 +110,17 @@ describe('web-server.md, toAnswer', () => {
     ['500', 503, { status: 500 }],
     ['503 with Retry-After', 503, { status: 503, retryAfterMs: 7_000 }, '7'],
     ['504 of a gateway', 503, { kind: 'html', status: 504 }],
+    ['a success that is cut off', 502, { kind: 'badJson' }],
+    ['a broken connection', 503, { kind: 'reset' }],
   ])(
-    'the service responds with %s → %i, an id, nothing of the failure',
+    'the service fails with %s → %i, the id of the call, nothing of the failure',
     async (_cause, status, failure, retryAfter) => {
       fake.fail('trackers.results', failure);
       const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
-      const body = { ...UNAVAILABLE, requestId: expect.any(String) };
+      const body = { ...UNAVAILABLE, callId: expect.any(String) };
       expect(await answerOf(KNOWN)).toEqual({ status, headers, body });
     },
   );
-
-  it.each<[cause: string, status: number, failure: Failure]>([
-    ['a success that is cut off', 502, { kind: 'badJson' }],
-    ['a broken connection', 503, { kind: 'reset' }],
-  ])('%s → %i, nothing of the failure', async (_cause, status, failure) => {
-    fake.fail('trackers.results', failure);
-    expect(await answerOf(KNOWN)).toEqual({ status, headers: {}, body: UNAVAILABLE });
-  });
 
   it.each([
     ['a number that breaks a rule', 400, 'Invalid tracking number', BAD],
@@ -161,13 +155,13 @@ describe.each(Object.entries(FRAMEWORKS))('web-server.md with %s', (_name, start
 
   const visit = (id: string) => fetch(`http://127.0.0.1:${running.port}/shipments/${encodeURIComponent(id)}`);
 
-  it('429 of the service → 503 with Retry-After, and an id that the log has', async () => {
+  it('429 of the service → 503 with Retry-After, and the id of the call, which the log has', async () => {
     fake.fail('trackers.results', { status: 429, retryAfterMs: 30_000 });
     const response = await visit(KNOWN);
-    const { requestId, ...body } = await response.json();
+    const { callId, ...body } = await response.json();
     expect([response.status, response.headers.get('retry-after'), body]).toEqual([503, '30', UNAVAILABLE]);
-    expect(requestId).toEqual(expect.any(String));
-    expect(logged.join()).toContain(requestId);
+    expect(callId).toEqual(expect.any(String));
+    expect(logged.join()).toContain(callId);
     expect(logged.join()).not.toContain(KEY);
   });
 
