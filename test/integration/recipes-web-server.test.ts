@@ -45,9 +45,8 @@ const FRAMEWORKS: Record<string, Start> = {
     const app = fastify({ logger: { level: 'error', stream: { write: (line) => console.error(line) } } });
     app.setErrorHandler((await importFile('fastify.ts')).trackingErrors);
     app.get<{ Params: { id: string } }>('/shipments/:id', ({ params }) => route(params.id));
-    await app.listen({ port: 0, host: '127.0.0.1' });
-    const [address] = app.addresses();
-    return { port: address?.port ?? 0, close: () => app.close() };
+    const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }));
+    return { port: Number(port), close: () => app.close() };
   },
   NestJS: async (route) => {
     const { TrackingErrorFilter } = await importFile('tracking-error.filter.ts');
