@@ -1,14 +1,12 @@
-import { closeSync, constants, createReadStream, fstatSync, openSync, read, type Stats } from 'node:fs';
+import { constants, createReadStream, fstatSync, openSync, type Stats, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, Readable } from 'node:stream';
-import { promisify } from 'node:util';
 import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
 /** A pipe cannot be read twice, so its bytes are kept in memory. */
 const MAX_PIPE_MIB = 64;
-const CHUNK_BYTES = 65_536;
 /** The first line of many spreadsheets, which names the delimiter. */
 const SEPARATOR_LINE = /^\uFEFF?"?sep=([^"\r\n])"?[,;\t]*[\r\n]/i;
 
@@ -28,7 +26,6 @@ export interface CsvInput {
   readonly identity: Stats;
   /** Reads the rows below the names, as often as it is called. */
   rows(): AsyncGenerator<Row, void, undefined>;
-  close(): void;
 }
 
 interface CsvOptions {
@@ -41,7 +38,6 @@ interface CsvOptions {
 interface Source {
   readonly identity: Stats;
   chunks(): AsyncIterable<Buffer> | Iterable<Buffer>;
-  close(): void;
 }
 
 export function isStandardInput(path: string): boolean {
@@ -52,56 +48,49 @@ export function isStandardInput(path: string): boolean {
 export async function openCsv(path: string, options: CsvOptions): Promise<CsvInput> {
   const { encoding, signal } = options;
   const name = isStandardInput(path) ? 'Standard input' : path;
-  let source: Source | undefined;
   try {
-    source = await openSource(path, name, signal);
-    const { identity, chunks, close } = source;
-    const decoded = () => decode(chunks(), encoding, name);
+    const { identity, chunks } = await openSource(path, name, signal);
+    const decoded = () => decode(chunks(), encoding);
     let start = '';
     for await (start of decoded()) break;
     const separator = SEPARATOR_LINE.exec(start);
     const text = start.slice(separator?.[0].length);
     const delimiter = options.delimiter ?? separator?.[1] ?? detectDelimiter(text);
     const parserOptions = { delimiter, from_line: separator === null ? 1 : 2 };
-    const rows = (from: number) => parseRows(Readable.from(decoded()), name, { ...parserOptions, from });
+    const rows = async function* (from: number) {
+      for await (const row of parseRows(Readable.from(decoded()), name, { ...parserOptions, from })) {
+        // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
+        if (row.cells.some((cell) => cell.includes('\uFFFD')))
+          throw new CommandError(
+            `Line ${row.line} of ${name} is not ${encoding.toUpperCase()} text; ` +
+              'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
+          );
+        yield row;
+      }
+    };
     const { value: first } = await rows(1).next();
     if (first === undefined) throw new CommandError(`${name} is empty; its first line must name the columns`);
     const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
-    return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2), close };
+    return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2) };
   } catch (error) {
-    source?.close();
     if (error instanceof CommandError || signal.aborted) throw error;
     throw new CommandError(`Could not read ${name}: ${formatReason(error)}`);
   }
 }
 
 async function openSource(path: string, name: string, signal: AbortSignal): Promise<Source> {
-  const keep = async (stream: Readable, identity: Stats): Promise<Source> => {
-    const bytes = await readPipe(addAbortSignal(signal, stream), name);
-    return { identity, chunks: () => [bytes], close: () => {} };
-  };
-  if (isStandardInput(path)) return keep(process.stdin, fstatSync(0));
-  // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
-  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  const identity = fstatSync(fd);
-  if (identity.isFile()) return { identity, chunks: () => readFile(fd), close: () => closeSync(fd) };
-  if (!identity.isDirectory()) {
-    return keep(identity.isFIFO() ? new Socket({ fd }) : createReadStream('', { fd }), identity);
-  }
-  closeSync(fd);
-  throw new CommandError(`${path} is a folder; name a CSV file`);
+  const identity = isStandardInput(path) ? fstatSync(0) : statSync(path);
+  if (identity.isDirectory()) throw new CommandError(`${path} is a folder; name a CSV file`);
+  if (identity.isFile() && !isStandardInput(path)) return { identity, chunks: () => createReadStream(path) };
+  const bytes = await readPipe(addAbortSignal(signal, openPipe(path, identity)), name);
+  return { identity, chunks: () => [bytes] };
 }
 
-const readAt = promisify(read);
-
-/** Reads a file from its start and leaves it open; a stream would close it. */
-async function* readFile(fd: number): AsyncGenerator<Buffer, void, undefined> {
-  for (let position = 0; ; ) {
-    const { bytesRead, buffer } = await readAt(fd, Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-    position += bytesRead;
-  }
+function openPipe(path: string, identity: Stats): Readable {
+  if (isStandardInput(path)) return process.stdin;
+  if (!identity.isFIFO()) return createReadStream(path);
+  // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
+  return new Socket({ fd: openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) });
 }
 
 async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Buffer> {
@@ -121,23 +110,10 @@ async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Bu
 async function* decode(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   encoding: string,
-  name: string,
 ): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
-  let lines = 1;
-  const decodeChunk = (chunk?: Buffer) => {
-    const text = decoder.decode(chunk, { stream: chunk !== undefined });
-    // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
-    const lost = text.indexOf('\uFFFD');
-    lines += (lost < 0 ? text : text.slice(0, lost)).match(/\r\n|\n|\r/g)?.length ?? 0;
-    if (lost < 0) return text;
-    throw new CommandError(
-      `Line ${lines} of ${name} is not ${encoding.toUpperCase()} text; ` +
-        'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
-    );
-  };
-  for await (const chunk of source) yield decodeChunk(chunk);
-  yield decodeChunk();
+  for await (const chunk of source) yield decoder.decode(chunk, { stream: true });
+  yield decoder.decode();
 }
 
 function detectDelimiter(text: string): string {
@@ -174,9 +150,10 @@ async function* parseRows(
       yield { line: info.lines - countedTwice, cells: record };
     }
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
     throw new CommandError(
-      `${name} is not valid CSV: ${plain(error.message)}. Write a quote in a field as ""`,
+      error instanceof CsvError
+        ? `${name} is not valid CSV: ${plain(error.message)}. Write a quote in a field as ""`
+        : `Could not read ${name}: ${formatReason(error)}`,
     );
   } finally {
     source.destroy();

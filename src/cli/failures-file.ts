@@ -29,34 +29,27 @@ export class FailuresFile {
   readonly #handle: FileHandle;
   readonly #input: CsvInput;
   readonly #columns: readonly string[];
-  readonly #isNew: boolean;
+  readonly #isFile: boolean;
   /** For each reason, the number of rows, the first message and the line of that message. */
   readonly reasons = new Map<string, { text: string; line: number; count: number }>();
   count = 0;
   #size = 0;
 
-  private constructor(path: string, handle: FileHandle, input: CsvInput, isNew: boolean) {
+  private constructor(path: string, handle: FileHandle, input: CsvInput, isFile: boolean) {
     this.path = path;
     this.#handle = handle;
     this.#input = input;
     this.#columns = removeFailureColumns(input.columns);
-    this.#isNew = isNew;
+    this.#isFile = isFile;
   }
 
   /** Creates the file. Replaces an existing file only with `overwrite`, and never the input under another name. */
   static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
-    try {
-      // The flag `x` makes `open` fail on a link that somebody else has planted.
-      return new FailuresFile(path, await open(path, 'wx', OWNER_ONLY_MODE), input, true);
-    } catch (error) {
-      const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-      if (!exists) throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
-      if (!overwrite)
-        throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
-    }
     let handle: FileHandle | undefined;
     try {
-      handle = await open(path, constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0));
+      // `wx` and O_NOFOLLOW make `open` fail on a link that somebody else has planted.
+      const replace = constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+      handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
       const stats = await handle.stat();
       if (stats.dev === input.identity.dev && stats.ino === input.identity.ino)
         throw new CommandError('--failures is the file to import; choose another file');
@@ -64,10 +57,12 @@ export class FailuresFile {
         await handle.truncate();
         await handle.chmod(OWNER_ONLY_MODE);
       }
-      return new FailuresFile(path, handle, input, false);
+      return new FailuresFile(path, handle, input, stats.isFile());
     } catch (error) {
       await handle?.close();
       if (error instanceof CommandError) throw error;
+      if (Object(error).code === 'EEXIST')
+        throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
       throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
     }
   }
@@ -101,9 +96,9 @@ export class FailuresFile {
     this.count += 1;
   }
 
-  /** Closes the file; removes it when this run created it and no row failed. */
+  /** Closes the file; removes it if no row failed, unless it is a device such as /dev/null. */
   async close(): Promise<void> {
     await this.#handle.close();
-    if (this.count === 0 && this.#isNew) rmSync(this.path, { force: true });
+    if (this.count === 0 && this.#isFile) rmSync(this.path, { force: true });
   }
 }

@@ -61,11 +61,7 @@ Case, spaces, - and _ in names are ignored. Other columns are not sent.`,
     const client = createClient(flags, logger);
     const { encoding = 'utf-8', delimiter } = flags;
     const input = await openCsv(path, { encoding, delimiter, signal: terminal.signal });
-    try {
-      end(await importRows(client, input, path, flags, terminal));
-    } finally {
-      input.close();
-    }
+    end(await importRows(client, input, path, flags, terminal));
   });
 }
 
