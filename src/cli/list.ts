@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Courier, Tracker } from 'tracking-client';
 import { addServiceFlags, type Context, createClient, type ServiceFlags, wholeNumber } from './flags.ts';
 import { EXIT, type Terminal } from './terminal.ts';
-import { describeNoneTracked, formatTable, formatTime, plain } from './text.ts';
+import { formatTable, formatTime, NONE_TRACKED, plain } from './text.ts';
 
 interface ListFlags extends ServiceFlags {
   readonly limit: number;
@@ -12,6 +12,7 @@ interface ListFlags extends ServiceFlags {
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
+const NO_TRACKERS = 'This account has no trackers; `tracking-client track` creates one';
 
 export function addList(program: Command, { terminal, logger }: Context): void {
   const command = program
@@ -27,26 +28,19 @@ export function addList(program: Command, { terminal, logger }: Context): void {
   addServiceFlags(command).action(async (flags: ListFlags) => {
     const { limit, tracked = false, json } = flags;
     const found: Tracker[] = [];
-    let count = 0;
-    let untracked = 0;
-    let hasMore = false;
     // The filter may skip any number of trackers, so read the largest pages.
     const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
     const { trackers } = createClient(flags, logger);
     for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
-      if (tracked && !tracker.isTracked) {
-        untracked += 1;
-        continue;
-      }
-      hasMore = count >= limit;
-      if (hasMore) break;
-      count += 1;
-      if (json) terminal.printJson(tracker);
-      else found.push(tracker);
+      if (!tracked || tracker.isTracked) found.push(tracker);
+      if (found.length > limit) break;
     }
-    if (found.length > 0) terminal.print(formatTrackers(found, terminal));
-    if (count === 0 && !hasMore) terminal.warn(describeNoneTracked(untracked));
-    if (hasMore) terminal.warn(`Only the newest ${limit} are shown; a higher --limit shows more`);
+    const shown = found.slice(0, limit);
+    if (json) for (const tracker of shown) terminal.printJson(tracker);
+    else if (shown.length > 0) terminal.print(formatTrackers(shown, terminal));
+    if (found.length > limit)
+      terminal.warn(`Only the newest ${limit} are shown; a higher --limit shows more`);
+    else if (found.length === 0) terminal.warn(tracked ? NONE_TRACKED : NO_TRACKERS);
   });
 }
 

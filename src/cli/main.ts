@@ -1,12 +1,13 @@
 #!/usr/bin/env node
+import pc from 'picocolors';
 import { systemClock } from '../common/clock.ts';
 import { run } from './program.ts';
-import { createColours, OutputError, Terminal } from './terminal.ts';
+import { OutputError, Terminal } from './terminal.ts';
 
 /** The terminal and npx each pass on one Ctrl-C, so two signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
 
-const { stdout, stderr, env } = process;
+const { stdout, stderr } = process;
 const controller = new AbortController();
 let stoppedAtMs = Number.POSITIVE_INFINITY;
 const stop = (signal: NodeJS.Signals) => {
@@ -23,7 +24,8 @@ stdout.on('error', (error) => controller.abort(new OutputError(error)));
 // An error of stderr is ignored, because there is nowhere left to report it.
 stderr.on('error', () => {});
 
-const colours = createColours(stdout.isTTY === true, env);
+// `isColorSupported` reads `NO_COLOR` and `TERM=dumb`.
+const colours = pc.createColors(stdout.isTTY === true && pc.isColorSupported);
 const terminal = new Terminal(stdout, stderr, colours, controller.signal);
 void run(process.argv.slice(2), terminal).then((exitCode) => {
   stdout.write('', (error) => {

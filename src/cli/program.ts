@@ -6,10 +6,9 @@ import { addImport } from './import.ts';
 import { addCouriers, addList } from './list.ts';
 import { addListen } from './listen.ts';
 import { addResend, addStop } from './named-trackers.ts';
-import { addShow } from './show.ts';
 import { CommandError, EXIT, OutputError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
-import { addTrack } from './track.ts';
+import { addShow, addTrack } from './track.ts';
 import { addWatch } from './watch.ts';
 
 const ADDERS = [
@@ -38,18 +37,17 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.`,
     )
     .configureHelp({
       subcommandTerm: (command) => new Help().subcommandTerm(command).replace(' [options]', ''),
+    })
+    // Each subcommand inherits these settings.
+    .exitOverride()
+    .helpOption('-h, --help', 'print this help')
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: () => {},
     });
   const logger = createLogger((line) => terminal.warn(line));
   for (const add of ADDERS) add(program, { terminal, logger, end });
-  for (const command of [program, ...program.commands])
-    command
-      .exitOverride()
-      .helpOption('-h, --help', 'print this help')
-      .configureOutput({
-        writeOut: (text) => terminal.stdout.write(text),
-        writeErr: (text) => terminal.stderr.write(text),
-        outputError: () => {},
-      });
   return program;
 }
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
-import pc from 'picocolors';
+import type pc from 'picocolors';
 
 export type Colours = ReturnType<typeof pc.createColors>;
 
-type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
+type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>;
 
 export class Terminal {
   readonly stdout: OutputStream;
@@ -12,6 +12,7 @@ export class Terminal {
   readonly colours: Colours;
   /** Aborts at Ctrl-C and SIGTERM, and with an `OutputError` when nothing more can be printed. */
   readonly signal: AbortSignal;
+  #status = '';
 
   constructor(stdout: OutputStream, stderr: OutputStream, colours: Colours, signal: AbortSignal) {
     this.stdout = stdout;
@@ -21,7 +22,21 @@ export class Terminal {
   }
 
   print(line: string): void {
-    this.stdout.write(`${line}\n`);
+    this.#write(this.stdout, `${line}\n`);
+  }
+
+  /** Keeps one line below all others; a pipe does not get it. */
+  showStatus(line: string): void {
+    // Without line wrap, the terminal cuts the line at its edge.
+    if (this.stdout.isTTY) this.#write(this.stdout, '', `\u001b[?7l${line}\u001b[?7h\n`);
+  }
+
+  #write(stream: OutputStream, text: string, status = this.#status): void {
+    // Go to column 1 (after Ctrl-C the cursor stands behind `^C`), up to the status, and clear it.
+    if (this.#status !== '') this.stdout.write('\r\u001b[1A\u001b[0J');
+    stream.write(text);
+    if (status !== '') this.stdout.write(status);
+    this.#status = status;
   }
 
   /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
@@ -32,7 +47,7 @@ export class Terminal {
   }
 
   warn(line: string): void {
-    this.stderr.write(`${this.colours.yellow(line)}\n`);
+    this.#write(this.stderr, `${this.colours.yellow(line)}\n`);
   }
 }
 
@@ -62,12 +77,6 @@ export class OutputError extends CommandError {
     const hasLeft = error.code === 'EPIPE';
     super(hasLeft ? '' : `Could not print: ${formatReason(error)}`, hasLeft ? EXIT.done : EXIT.failed);
   }
-}
-
-/** Creates colours for a terminal; they are off if `NO_COLOR` is not empty (no-color.org) or the terminal is dumb. */
-export function createColours(isTerminal: boolean, environment: NodeJS.ProcessEnv): Colours {
-  const isOff = (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
-  return pc.createColors(isTerminal && !isOff);
 }
 
 /** Formats the reason of an error for a person: `permission denied (EACCES)` for a system error, else the message. */

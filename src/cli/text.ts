@@ -1,7 +1,7 @@
 import { inspect, stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
-import { parseOccurrenceDatetime, sortEvents, type Tracking, type TrackingEvent } from 'tracking-client';
-import type { Colours, Terminal } from './terminal.ts';
+import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
+import type { Colours } from './terminal.ts';
 
 /**
  * Puts a foreign value on one line, without characters that a terminal obeys. Responses keep fields of another type than
@@ -63,32 +63,7 @@ export function formatTimelineLine(event: TrackingEvent, colours: Colours): stri
   return `  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  ${formatEvent(event, colours)}`;
 }
 
-/** Prints the milestone and the events of a shipment, or all of it as JSON; returns false if there are no events. */
-export function printTracking(
-  tracking: Tracking,
-  number: string,
-  { json }: { readonly json?: boolean },
-  terminal: Terminal,
-): boolean {
-  const { colours } = terminal;
-  const { tracker, shipment } = tracking;
-  const events = sortEvents(tracking.events ?? []);
-  if (json) terminal.printJson(tracking);
-  if (json || events.length === 0) return events.length > 0;
-  const title = colours.bold(plain(tracker?.trackingNumber ?? number));
-  terminal.print(`${title}  ${formatMilestone(shipment?.statusMilestone, colours)}`);
-  const expected = shipment?.delivery?.estimatedDeliveryDate;
-  if (expected) terminal.print(`  expected ${formatTime(expected).trim()}`);
-  for (const event of events) terminal.print(formatTimelineLine(event, colours));
-  return true;
-}
-
-/** Says why nothing is tracked, if the account has this number of trackers, none of them tracked. */
-export function describeNoneTracked(trackers: number): string {
-  if (trackers === 0) return 'This account has no trackers; `tracking-client track` creates one';
-  if (trackers === 1) return 'Your only tracker is not tracked any more';
-  return `None of your ${trackers} trackers is tracked any more`;
-}
+export const NONE_TRACKED = 'No tracker is tracked now; `tracking-client list` shows all trackers';
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>

@@ -1,6 +1,6 @@
+import pc from 'picocolors';
 import { describe, expect, it, vi } from 'vitest';
 import { type FakeFlags, formatGreeting, formatPush, formatRequest } from '../../src/cli/fake.ts';
-import { createColours } from '../../src/cli/terminal.ts';
 import {
   buildEvent,
   buildProofOfDelivery,
@@ -97,7 +97,7 @@ describe('the flags of the fake', () => {
   });
 });
 
-const colours = createColours(false, {});
+const colours = pc.createColors(false);
 const AT_MS = new Date(2026, 2, 10, 9, 5, 7).getTime();
 
 describe('the line of a request', () => {

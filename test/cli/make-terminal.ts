@@ -1,10 +1,11 @@
 import { PassThrough } from 'node:stream';
+import pc from 'picocolors';
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { onTestFinished, vi } from 'vitest';
 import { createProgram, run } from '../../src/cli/program.ts';
-import { createColours, Terminal } from '../../src/cli/terminal.ts';
+import { Terminal } from '../../src/cli/terminal.ts';
 
-/** Makes a terminal that remembers what was printed; with `isLive` it is one of 100 columns and 12 rows. */
+/** Makes a terminal that remembers what was printed; with `isLive` it is one of a person, not a pipe. */
 export function makeTerminal({ isLive = false } = {}) {
   const output = { stdout: '', stderr: '' };
   const controller = new AbortController();
@@ -13,9 +14,9 @@ export function makeTerminal({ isLive = false } = {}) {
     through.on('data', (chunk: Buffer) => {
       output[name] += chunk.toString();
     });
-    return Object.assign(through, isLive ? { isTTY: true as const, columns: 100, rows: 12 } : {});
+    return Object.assign(through, isLive ? { isTTY: true as const } : {});
   };
-  const colours = createColours(false, {});
+  const colours = pc.createColors(false);
   return {
     terminal: new Terminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
     /** The output so far. */

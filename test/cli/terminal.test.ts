@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createColours, formatReason } from '../../src/cli/terminal.ts';
+import { formatReason } from '../../src/cli/terminal.ts';
 import { formatTime, plain } from '../../src/cli/text.ts';
 import { makeTerminal } from './make-terminal.ts';
 
@@ -45,16 +45,5 @@ describe('plain', () => {
     ['a\u2028b', 'a b'],
   ])('%j → %j', (text, expected) => {
     expect(plain(text)).toBe(expected);
-  });
-});
-
-describe('createColours', () => {
-  it.each([
-    ['a terminal → green', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[32m200\u001b[39m'],
-    ['no terminal → unchanged', false, {}, '200'],
-    ['NO_COLOR → unchanged', true, { NO_COLOR: '1' }, '200'],
-    ['a dumb terminal → unchanged', true, { TERM: 'dumb' }, '200'],
-  ])('%s', (_, isTerminal, environment, text) => {
-    expect(createColours(isTerminal, environment).green('200')).toBe(text);
   });
 });
