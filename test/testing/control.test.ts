@@ -69,7 +69,11 @@ describe('the control path', () => {
     ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
     ['events', { trackingNumber: NUMBER, evnt: {} }, 'Unknown option `body.evnt`'],
     ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'Unknown option `body.event.locaton`'],
-    ['events', { trackingNumber: NUMBER, event: { status: 5 } }, 'Expected `body.event.status` to be a string'],
+    [
+      'events',
+      { trackingNumber: NUMBER, event: { status: 5 } },
+      'Expected `body.event.status` to be a string',
+    ],
     ['failures', { endpoint: 'trackers.make', status: 500 }, 'Expected `endpoint` to be'],
     ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599'],
     ['events', 'no JSON', 'The body is not valid JSON.'],

@@ -233,15 +233,14 @@ describe('sender.probe', () => {
 });
 
 describe('sender.start', () => {
-  it('a push queued later → sent at the next interval, and reported; after stop → no timer is left', async () => {
+  it('a push queued later → sent at the next interval; after stop → no timer is left', async () => {
     vi.useFakeTimers();
     const { sender, queue, sentIds } = await makeSender(accept, 0);
-    const reports: number[] = [];
-    const stop = sender.start({ everyMs: 100, onReport: ({ items }) => reports.push(items) });
+    const stop = sender.start({ everyMs: 100 });
     await vi.advanceTimersByTimeAsync(500);
     queue('3');
     await vi.advanceTimersByTimeAsync(100);
-    expect([sentIds(), reports]).toEqual([['3'], [1]]);
+    expect(sentIds()).toEqual(['3']);
     await stop();
     queue('4');
     await vi.advanceTimersByTimeAsync(500);
@@ -266,24 +265,20 @@ describe('sender.start', () => {
   const fail = () => {
     throw new Error('no disk');
   };
-  const rejectLater = async () => fail();
-  it.each<[string, 'onSent' | 'onReport', () => unknown]>([
-    ['onSent throws', 'onSent', fail],
-    ['onSent rejects', 'onSent', rejectLater],
-    ['onReport throws', 'onReport', fail],
-    ['onReport rejects', 'onReport', rejectLater],
-  ])('%s → reported on the console, and the sender goes on', async (_title, name, callback) => {
+  it.each<[string, () => void]>([
+    ['throws', fail],
+    ['rejects', async () => fail()],
+  ])('an onSent that %s → reported on the console, and the sender goes on', async (_title, onSent) => {
     vi.useFakeTimers();
     const write = vi.spyOn(console, 'error').mockImplementation(() => {});
     onTestFinished(() => write.mockRestore());
-    const callbacks = { [name]: callback };
-    const { sender, queue, sentIds } = await makeSender(accept, 1, name === 'onSent' ? callbacks : {});
-    const stop = sender.start({ everyMs: 100, ...(name === 'onReport' && callbacks) });
+    const { sender, queue, sentIds } = await makeSender(accept, 1, { onSent });
+    const stop = sender.start();
     await vi.advanceTimersByTimeAsync(100);
     queue('1');
     await vi.advanceTimersByTimeAsync(100);
     await stop();
-    const message = '[tracking-client] A callback of the webhook sender failed: no disk';
+    const message = '[tracking-client] `onSent` of the webhook sender failed: no disk';
     expect(write.mock.calls).toEqual(Array(2).fill([message, expect.any(Error)]));
     expect(sentIds()).toEqual(['0', '1']);
   });
@@ -322,6 +317,6 @@ describe('createWebhookSender with invalid options', () => {
   it('a misspelt option of start → ConfigurationError that lists the known options', async () => {
     const { sender } = await makeSender(accept);
     const start = () => Reflect.apply(sender.start, sender, [{ everMs: 5 }]);
-    expect(start).toThrow(/`everMs`.*everyMs, onReport/);
+    expect(start).toThrow(/`everMs`.*everyMs/);
   });
 });

@@ -89,7 +89,6 @@ export interface WebhookSenderReport {
 
 interface StartOptions {
   readonly everyMs?: number;
-  readonly onReport?: (report: WebhookSenderReport) => void;
 }
 
 /** Sends the webhooks that a fake queued, as the service would. */
@@ -109,8 +108,7 @@ export interface WebhookSender {
   /**
    * Sends everything that is queued from now on.
    *
-   * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check
-   * that sent something; its errors go to the console
+   * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100
    * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
    */
   start(options?: StartOptions): () => Promise<void>;
@@ -143,7 +141,6 @@ const senderOptions = z.strictObject({
 
 const startOptions = z.strictObject({
   everyMs: timeoutOption.default(100),
-  onReport: functionOption<(report: WebhookSenderReport) => void>().optional(),
 } satisfies OptionShape<StartOptions>);
 
 type Outcome = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
@@ -200,10 +197,10 @@ function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['s
   return { trackerId, clientTrackerId, events: item.events };
 }
 
-/** Calls an observer. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
-function callObserver(observer: () => unknown): void {
-  (async () => observer())().catch((error) => {
-    resolveLogger().error(`A callback of the webhook sender failed: ${formatError(error)}`, { err: error });
+/** Calls `onSent`. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
+function callObserver(onSent: () => unknown): void {
+  (async () => onSent())().catch((error) => {
+    resolveLogger().error(`\`onSent\` of the webhook sender failed: ${formatError(error)}`, { err: error });
   });
 }
 
@@ -260,10 +257,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  async function sendQueued(): Promise<WebhookSenderReport> {
+  /** Sends what waits now, and adds the requests to `sent`. */
+  async function sendQueued(sent: SentWebhook[] = []): Promise<Omit<WebhookSenderReport, 'sent'>> {
     // `fake.webhooks` is read each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
-    const sent: SentWebhook[] = [];
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
       const group = pushes.slice(start, start + itemsPerRequest);
@@ -276,39 +273,34 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       if (await sendUntilAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
     };
     await Promise.all(jobs.sort((a, b) => a.order - b.order).map(sendJob));
-    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size, sent };
+    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size };
   }
 
   return {
     async flush() {
-      const total = { items: 0, accepted: 0, lost: 0 };
-      const requests: (readonly SentWebhook[])[] = [];
-      for (;;) {
-        const { items, accepted, lost, sent } = await sendQueued();
-        if (items === 0) return { ...total, sent: requests.flat() };
+      const sent: SentWebhook[] = [];
+      const total = { items: 0, accepted: 0, lost: 0, sent };
+      while (fake.webhooks.pending.length > 0) {
+        const { items, accepted, lost } = await sendQueued(sent);
         total.items += items;
         total.accepted += accepted;
         total.lost += lost;
-        requests.push(sent);
       }
+      return total;
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start(options = {}) {
-      const { everyMs, onReport } = checkOptions(startOptions, options);
-      // Checks may overlap, so that a push that waits for its redelivery does not hold up later pushes.
-      const checks = new Set<Promise<void>>();
-      const checkQueue = async () => {
-        // Do not call `flush` here, because under a steady stream of pushes it would never end.
-        const report = await sendQueued();
-        if (report.items > 0) callObserver(() => onReport?.(report));
-      };
+      const { everyMs } = checkOptions(startOptions, options);
+      // Runs may overlap, so that a push that waits for its redelivery does not hold up later pushes.
+      const runs = new Set<Promise<unknown>>();
       const timer = globalThis.setInterval(() => {
-        const current = checkQueue().finally(() => checks.delete(current));
-        checks.add(current);
+        // Do not call `flush` here, because under a steady stream of pushes it would never end.
+        const current = sendQueued().finally(() => runs.delete(current));
+        runs.add(current);
       }, everyMs);
       return async () => {
         globalThis.clearInterval(timer);
-        await Promise.all(checks);
+        await Promise.all(runs);
       };
     },
   };
