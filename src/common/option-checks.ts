@@ -138,12 +138,12 @@ export const headersOption = z
   .transform((headers): HeaderBag => Object.fromEntries(new Headers(headers)));
 
 /** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
-export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {
+export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
   try {
     const returned = callback();
     if (returned instanceof Promise) returned.catch(onFailure);
-  } catch {
-    onFailure();
+  } catch (error) {
+    onFailure(error);
   }
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOneOf, checkOptions, type OptionShape } from '../common/option-checks.ts';
+import { checkOneOf, checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import {
@@ -26,11 +26,7 @@ import {
 } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
-interface PlayOptions {
-  readonly speed?: number;
-}
-
-const playOptions = z.strictObject({ speed: speedOption.optional() } satisfies OptionShape<PlayOptions>);
+const playOptions = z.strictObject({ speed: speedOption.optional() });
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */
 export interface FakeTrackingService {
@@ -76,7 +72,7 @@ export interface FakeTrackingService {
    * @returns the shipment
    * @throws ConfigurationError for an unknown scenario, an unknown option or a speed below 1
    */
-  play(trackingNumber: string, name: PlayName, options?: PlayOptions): FakeShipment;
+  play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
   /**
    * Makes the next requests fail, over every transport alike.
    *
@@ -133,11 +129,11 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     },
     async listen(options = {}) {
       const { control: isControlled, ...address } = checkOptions(listenOptions, options);
-      const serveControlled = async (request: FakeRequest): Promise<Outcome> => {
-        const response = control(fake, request, resolved.apiKeys);
+      const serveAll = async (request: FakeRequest): Promise<Outcome> => {
+        const response = isControlled ? control(fake, request, resolved.apiKeys) : undefined;
         return response === undefined ? serveRequest(request) : { kind: 'response', response };
       };
-      return listen(isControlled ? serveControlled : serveRequest, basePath, address);
+      return listen(serveAll, basePath, address);
     },
     shipment,
     play(trackingNumber, name, options = {}) {

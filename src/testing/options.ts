@@ -123,10 +123,7 @@ const limitsOptions = z.strictObject(
   Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()])),
 );
 
-const apiKeysOption = option<readonly string[]>('1 to 20 keys without spaces', (value) => {
-  const isKey = (key: unknown) => typeof key === 'string' && /^\S+$/.test(key);
-  return Array.isArray(value) && value.length >= 1 && value.length <= 20 && value.every(isKey);
-});
+const apiKey = z.string(expected('to be a key without spaces')).regex(/^\S+$/);
 
 const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`);
 const playOption = z.enum(PLAY_NAMES, playRule);
@@ -138,7 +135,7 @@ const fakeOptions = z.strictObject({
     .union([z.literal(false), limitsOptions], expected('to be false, or limits by endpoint'))
     .default({}),
   limitWindow: choiceOption(['fixed', 'sliding']).default('fixed'),
-  apiKeys: apiKeysOption.optional(),
+  apiKeys: z.array(apiKey, expected('to be 1 to 20 keys')).min(1).max(20).optional(),
   plans: plansOptions.prefault({}),
   baseUrl: option<string>(HTTP_URL, isHttpUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),
@@ -159,6 +156,4 @@ const fakeOptions = z.strictObject({
 
 export type ResolvedOptions = z.output<typeof fakeOptions>;
 
-export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOptions {
-  return checkOptions(fakeOptions, options);
-}
+export const resolveOptions = (options: FakeTrackingServiceOptions) => checkOptions(fakeOptions, options);

@@ -149,8 +149,8 @@ export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDe
 
 const HOUR_MS = 3_600_000;
 
-/** The format of a step's time; real couriers use all of them (docs/service.md 2.5). A positive offset is east of UTC. */
-type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
+/** The format of a step's time; real couriers use all of them (docs/service.md 2.5). */
+type TimeStyle = 'china' | 'utc' | 'local' | 'date';
 
 interface ScenarioStep {
   readonly afterMs: number;
@@ -158,7 +158,6 @@ interface ScenarioStep {
   readonly timeStyle?: TimeStyle;
 }
 
-const CHINA_TIME = { offsetHours: 8 };
 export const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
 export const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 
@@ -186,8 +185,8 @@ const LOST: EventInput = {
 };
 
 const ROUTE: readonly ScenarioStep[] = [
-  step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
-  step(5, BEIJING, CHINA_TIME, POSTED),
+  step(0, BEIJING, 'china', { statusMilestone: 'info_received' }),
+  step(5, BEIJING, 'china', POSTED),
   step(14, BEIJING, 'local', DEPARTED),
   step(40, SAN_RAFAEL, 'date', ARRIVED),
 ];
@@ -231,10 +230,8 @@ export type PlayName = keyof typeof scenarios;
 export const PLAY_NAMES = Object.keys(scenarios) as readonly PlayName[];
 
 export function formatTime(atMs: number, style: TimeStyle = 'utc'): string {
-  const offsetHours = typeof style === 'object' ? style.offsetHours : 0;
-  const text = new Date(atMs + offsetHours * HOUR_MS).toISOString().slice(0, 19);
-  if (style === 'utc') return `${text}Z`;
-  if (style === 'local') return text;
+  const offsetMs = style === 'china' ? 8 * HOUR_MS : 0;
+  const text = new Date(atMs + offsetMs).toISOString().slice(0, 19);
   if (style === 'date') return text.slice(0, 10);
-  return `${text}+${String(offsetHours).padStart(2, '0')}:00`;
+  return text + { china: '+08:00', utc: 'Z', local: '' }[style];
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { sleep, systemClock } from '../../common/clock.ts';
 import {
+  callGuarded,
   checkOptions,
   choiceOption,
   countOption,
@@ -197,11 +198,8 @@ function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['s
   return { trackerId, clientTrackerId, events: item.events };
 }
 
-/** Calls `onSent`. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
-function callObserver(onSent: () => unknown): void {
-  (async () => onSent())().catch((error) => {
-    resolveLogger().error(`\`onSent\` of the webhook sender failed: ${formatError(error)}`, { err: error });
-  });
+function reportOnSentFailure(error: unknown): void {
+  resolveLogger().error(`\`onSent\` of the webhook sender failed: ${formatError(error)}`, { err: error });
 }
 
 /**
@@ -245,7 +243,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    callObserver(() => rest.onSent?.(request, pushes));
+    callGuarded(() => rest.onSent?.(request, pushes), reportOnSentFailure);
     return outcome;
   }
 
