@@ -209,7 +209,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
 /** A page of another site always sends `Origin`, and may send JSON or a key only after a preflight, which the fake refuses. */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))
-    throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake.');
+    throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake service.');
   checkApiKey(headers, apiKeys);
   if (!hasJsonType(headers))
     throw rejection(415, 'unsupported_media_type', 'The Content-Type must be application/json.');
@@ -228,7 +228,7 @@ export function control(
     checkAccess(headers, apiKeys);
     const action = paths.includes(path) ? ACTIONS[path.slice(PREFIX.length)] : undefined;
     if (action === undefined) throw rejection(404, 'path_not_found', `Expected one of ${paths.join(', ')}.`);
-    if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'Use POST here.');
+    if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'This path accepts POST.');
     return toJsonResponse(200, { data: action(fake, body === '' ? {} : parseJson(body)) });
   } catch (error) {
     if (error instanceof ServiceError) return toErrorResponse(undefined, error);

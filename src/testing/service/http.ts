@@ -79,16 +79,20 @@ export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undef
     throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
   const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
   if (key === undefined)
-    throw rejection(400, 'auth_invalid_header', 'The Authorization header must read: Bearer <API key>.');
+    throw rejection(
+      400,
+      'auth_invalid_header',
+      'The Authorization header must have the form "Bearer <API key>".',
+    );
   if (apiKeys?.includes(key) === false)
-    throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
+    throw rejection(401, 'auth_invalid_api_key', 'The API key is unknown.');
 }
 
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw rejection(400, 'parsing_error', 'The path is not valid percent-encoding.');
+    throw rejection(400, 'parsing_error', 'The path is not percent-encoded correctly.');
   }
 }
 

@@ -72,7 +72,7 @@ function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   for (const field of ['originCountryCode', 'destinationCountryCode'] as const) {
     const code = input[field];
     if (code !== undefined && toAlpha2(code) === undefined)
-      errors.push({ code: 'validation_error', message: `\`${field}\` is not an ISO 3166-1 country.` });
+      errors.push({ code: 'validation_error', message: `\`${field}\` is not a country code of ISO 3166-1.` });
   }
   const { shippingDate } = input;
   const oldestDay = new Date(nowMs - MAX_SHIPPING_AGE_DAYS * DAY_MS).toISOString().slice(0, 10);

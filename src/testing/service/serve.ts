@@ -50,7 +50,7 @@ function succeed(status: number, data: unknown): HandlerResult {
 function findTracker({ params, query }: Call, state: FakeState): TrackerState {
   const { searchBy } = validate(endpoints['trackers.get'].request.query, query);
   const tracker = state.trackers.find(params['trackerId'], searchBy);
-  if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
+  if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'No tracker has this id.');
   return tracker;
 }
 
@@ -104,7 +104,11 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const { quota } = state.options.plans.perShipment;
     // Counting validates every item, so skip it when the quota is unlimited.
     if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
-      throw rejection(403, 'quota_limit_reached', 'The request has more new items than the quota has left.');
+      throw rejection(
+        403,
+        'quota_limit_reached',
+        'The request would create more trackers than the quota allows.',
+      );
     const data = inputs.map((input) => createItem(input, state));
     const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
     const summary = {
@@ -134,7 +138,8 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const { body } = endpoints['trackers.update'].request;
     const patch = validateAt<TrackerUpdateRequest>(state.now(), body, parseJson(call.bodyText));
     if (tracker.shipment.events.length > 0 && FIXED_FIELDS.some((field) => patch[field] !== undefined)) {
-      const message = 'Data was gathered for this tracker; courier, countries and shipping date are fixed.';
+      const message =
+        'The tracker has data, so couriers, countries and shipping date cannot change any more.';
       throw rejection(400, 'tracker_not_updatable', message);
     }
     state.updateTracker(tracker, patch);
@@ -198,7 +203,7 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   if (endpoint === 'couriers.list') return;
   const isPerCall = endpoint === 'tracking.search';
   if ((isPerCall ? plans.perCall : plans.perShipment).isOn) return;
-  const message = `There is no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
+  const message = `The account has no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
   throw rejection(422, 'no_active_subscription', message);
 }
 
@@ -224,7 +229,9 @@ function rejectPath(allowedMethods: readonly string[]): FakeResponse {
   if (allowedMethods.length === 0)
     return toErrorResponse(undefined, rejection(404, 'path_not_found', 'There is no endpoint at this path.'));
   const allow = allowedMethods.join(', ');
-  return toErrorResponse(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`), { allow });
+  return toErrorResponse(undefined, rejection(405, 'method_not_allowed', `This path accepts ${allow}.`), {
+    allow,
+  });
 }
 
 function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {

@@ -191,7 +191,7 @@ export class TrackerStore {
     const same = active.find((candidate) => matches(payload, candidate));
     if (clientTrackerId === null && same !== undefined) return same;
     if (isSynchronous && active.some((candidate) => collides(payload, candidate))) {
-      const message = '`courierCode` overlaps the couriers of an existing tracker without matching them.';
+      const message = 'Another tracker of this number has some of these couriers, but not exactly these.';
       throw rejection(400, 'tracker_conflict', message);
     }
     return undefined;

@@ -177,7 +177,7 @@ const OUT_FOR_DELIVERY: EventInput = { statusMilestone: 'out_for_delivery' };
 const POSTED = inTransit('transit_handover', 'Accepted at the post office');
 const DEPARTED = inTransit('transit_origin_country_departure', 'Left the country of origin');
 const ARRIVED = inTransit('destination_arrival', 'Arrived in the country of destination');
-const HELD = inTransit('customs_exception', 'Held by customs, papers are missing');
+const HELD = inTransit('customs_exception', 'Held by customs: documents are missing');
 const LOST: EventInput = {
   statusMilestone: 'exception',
   statusCode: 'exception_lost',
