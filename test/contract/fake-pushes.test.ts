@@ -6,9 +6,9 @@ import { contractReceiver, SECRET } from './support/receiver.ts';
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
 
 test.each<[string, (fake: FakeTrackingService) => unknown, object]>([
-  ['the play "delivered"', (fake) => fake.play(NUMBER, 'delivered', AT_ONCE), {}],
-  ['the play "exception"', (fake) => fake.play(NUMBER, 'exception', AT_ONCE), {}],
-  ['the play "customs"', (fake) => fake.play(NUMBER, 'customs', AT_ONCE), {}],
+  ['the scenario "delivered"', (fake) => fake.play(NUMBER, 'delivered', AT_ONCE), {}],
+  ['the scenario "exception"', (fake) => fake.play(NUMBER, 'exception', AT_ONCE), {}],
+  ['the scenario "customs"', (fake) => fake.play(NUMBER, 'customs', AT_ONCE), {}],
   ['a proof of delivery', (fake) => fake.shipment(NUMBER).deliver().proveDelivery(), {}],
   ['many items a request', (fake) => fake.shipment(NUMBER).addEvent().deliver(), { itemsPerRequest: 10 }],
 ])('%s → pushes that the schemas allow', async (_what, happen, options) => {

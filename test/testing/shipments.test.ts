@@ -13,7 +13,7 @@ const CHOSEN = {
   status: 'Da',
   location: 'Beijing',
 };
-const PLAYS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
+const SCENARIOS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
 
 describe('fake.shipment', () => {
   it('addEvent without fields, number in any case → an event in transit at the current time of the fake', () => {
@@ -181,7 +181,7 @@ describe('fake.shipment({ trackerId })', () => {
 });
 
 describe('fake.play', () => {
-  it.each(PLAYS)('%s → each code is of the category beside it', (name) => {
+  it.each(SCENARIOS)('%s → each code is of the category beside it', (name) => {
     for (const { statusCode, statusCategory } of makeFake().fake.play(NUMBER, name, AT_ONCE).events) {
       expect(statusCode?.startsWith(`${statusCategory}_`) ?? statusCategory === null).toBe(true);
     }
@@ -219,7 +219,7 @@ describe('fake.play', () => {
     expect(shipment.events).toHaveLength(2);
   });
 
-  it('a speed in the options of the fake → used by a play without a speed', () => {
+  it('a speed in the options of the fake → used by a scenario without a speed', () => {
     expect(makeFake(AT_ONCE).fake.play(NUMBER, 'delivered').isTracked).toBe(false);
   });
 
@@ -240,7 +240,7 @@ describe('fake.play', () => {
     },
   );
 
-  it('a delivered play → times in all four forms that couriers use', () => {
+  it('the scenario delivered → times in all four forms that couriers use', () => {
     const { events } = makeFake().fake.play(NUMBER, 'delivered', AT_ONCE);
     const kinds = events.map(
       ({ occurrenceDatetime }) => parseOccurrenceDatetime(occurrenceDatetime ?? '')?.kind,
@@ -248,17 +248,20 @@ describe('fake.play', () => {
     expect(new Set(kinds).size).toBe(4);
   });
 
-  it.each(PLAYS)('%s, begun at any hour of the day → results in the order of the events', async (name) => {
-    for (let hour = 0; hour < 24; hour += 1) {
-      const { fake, createId, call, advance } = makeFake(AT_ONCE);
-      const id = await createId();
-      advance(hour * HOUR_MS);
-      fake.play(NUMBER, name);
-      const { body } = await call('GET', `/trackers/${id}/results`);
-      const orders = body.data?.trackings[0].events.map(({ order }) => order) ?? [];
-      expect(orders).toEqual([...orders.keys()].reverse());
-    }
-  });
+  it.each(SCENARIOS)(
+    '%s, begun at any hour of the day → results in the order of the events',
+    async (name) => {
+      for (let hour = 0; hour < 24; hour += 1) {
+        const { fake, createId, call, advance } = makeFake(AT_ONCE);
+        const id = await createId();
+        advance(hour * HOUR_MS);
+        fake.play(NUMBER, name);
+        const { body } = await call('GET', `/trackers/${id}/results`);
+        const orders = body.data?.trackings[0].events.map(({ order }) => order) ?? [];
+        expect(orders).toEqual([...orders.keys()].reverse());
+      }
+    },
+  );
 
   it.each<[string, (fake: FakeTrackingService) => unknown]>([
     ['a number of two letters', (fake) => fake.shipment('AB')],
@@ -268,7 +271,7 @@ describe('fake.play', () => {
     ['a speed that is not a number', (fake) => fake.play(NUMBER, 'delivered', { speed: Number.NaN })],
     // A caller without types could pass these.
     ['a misspelt speed', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'delivered', { sped: 60 }])],
-    ['an unknown play', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],
+    ['an unknown scenario', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],
   ])('%s → ConfigurationError', (_, use) => {
     expect(() => use(makeFake().fake)).toThrow(ConfigurationError);
   });
@@ -283,7 +286,7 @@ describe('the option `play`', () => {
     expect(fake.trackers).toMatchObject([{ isTracked: false }]);
   });
 
-  it('two plays and three new numbers → the plays take turns', async () => {
+  it('two scenarios and three new numbers → the scenarios take turns', async () => {
     const { fake, create } = makeFake({ play: ['exception', 'never-found'], ...AT_ONCE });
     const numbers = [NUMBER, 'LA680658838NL', 'LA680658839NL'];
     for (const trackingNumber of numbers) await create({ trackingNumber });
@@ -291,7 +294,7 @@ describe('the option `play`', () => {
     expect(milestones).toEqual(['exception', undefined, 'exception']);
   });
 
-  it('a shipment that the test has used → no events of a play', async () => {
+  it('a shipment that the test has used → no events of a scenario', async () => {
     const { fake, create } = makeFake({ play: 'delivered' });
     fake.shipment(NUMBER).update({});
     await create();

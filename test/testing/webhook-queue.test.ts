@@ -162,7 +162,6 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     const { fake, createId } = await withPushes();
     await createId({ trackingNumber: OTHER_NUMBER });
     fake.shipment(OTHER_NUMBER).addEvent();
-    fake.webhooks.take();
     expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
   });
 
@@ -184,23 +183,5 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     const { call, createId } = makeFake({ webhooks: false });
     const response = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
     expect(refusal(response)).toEqual([400, 'webhook_url_missing']);
-  });
-});
-
-describe('GET /trackers/{trackerId}/webhook-history/download', () => {
-  it('one sent and one queued push → a file with the sent push only, missing fields filled in', async () => {
-    const { fake, call, createId } = makeFake();
-    const id = await createId();
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
-    fake.webhooks.record(fake.webhooks.take(), { status: 500, succeeded: false });
-    fake.shipment(NUMBER).addEvent({ eventId: 'b' });
-    const { body, headers } = await call('GET', `/trackers/${id}/webhook-history/download`);
-    expect(headers.get('content-disposition')).toContain('attachment');
-    expect(body).toMatchObject({
-      metadata: { trackerId: id, webhookUrl: null, lastFailedPushAt: '2026-03-10T12:00:00.000Z' },
-      webhooks: [{ status: 'failed', pushTimestamp: '2026-03-10T12:00:00.000Z', responseStatusCode: '500' }],
-    });
-    const requestBody = { trackings: [{ events: [{ eventId: 'a' }] }] };
-    expect(body.webhooks).toMatchObject([{ requestBody, responseBody: null, responseHeaders: {} }]);
   });
 });
