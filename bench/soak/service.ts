@@ -15,6 +15,7 @@ const EVENTS_IN_A_WEBHOOK = 2;
 /** The fake remembers this many requests and webhooks. */
 const HISTORY = 1_000;
 const WINDOW_MS = 1_000;
+const MAX_ATTEMPTS = 1_000;
 /** The limiter keeps the limit only if the service counts a request within this time after it was sent. */
 const MAX_UPLINK_MS = 500;
 /** A FLUSHALL makes the limiter forget which tokens are in use; after this time, all of them are free again. */
@@ -100,14 +101,13 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     // Webhooks that wait for an unavailable inbox must not hold up the others.
     concurrency: 500,
     // The longest wait is half a second.
-    until2xx: { speed: 130_000, maxAttempts: 1_000 },
+    until2xx: { speed: 130_000, maxAttempts: MAX_ATTEMPTS },
     target: sendToAll,
-  });
-  const stopSending = sender.start({
-    onReport: ({ lost }) => {
-      counts.notAccepted += lost;
+    onSent: ({ attempt, succeeded }) => {
+      if (attempt === MAX_ATTEMPTS && !succeeded) counts.notAccepted += 1;
     },
   });
+  const stopSending = sender.start();
   const server = await fake.listen();
   return {
     url: server.url,
