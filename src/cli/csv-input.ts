@@ -28,12 +28,6 @@ export interface CsvInput {
   rows(): AsyncGenerator<Row, void, undefined>;
 }
 
-interface CsvOptions {
-  readonly encoding: string;
-  readonly delimiter?: string | undefined;
-  readonly signal: AbortSignal;
-}
-
 /** Bytes that can be read more than once. */
 interface Source {
   readonly identity: Stats;
@@ -45,29 +39,28 @@ export function isStandardInput(path: string): boolean {
 }
 
 /** Opens a file and reads its first line, the names of the columns. */
-export async function openCsv(path: string, options: CsvOptions): Promise<CsvInput> {
-  const { encoding, signal } = options;
+export async function openCsv(
+  path: string,
+  encoding: string,
+  givenDelimiter: string | undefined,
+  signal: AbortSignal,
+): Promise<CsvInput> {
   const name = isStandardInput(path) ? 'Standard input' : path;
   try {
     const { identity, chunks } = await openSource(path, name, signal);
-    const decoded = () => decode(chunks(), encoding);
+    const decoded = async function* () {
+      const decoder = new TextDecoder(encoding, { ignoreBOM: true });
+      for await (const chunk of chunks()) yield decoder.decode(chunk, { stream: true });
+      yield decoder.decode();
+    };
     let start = '';
     for await (start of decoded()) break;
     const separator = SEPARATOR_LINE.exec(start);
     const text = start.slice(separator?.[0].length);
-    const delimiter = options.delimiter ?? separator?.[1] ?? detectDelimiter(text);
+    const delimiter = givenDelimiter ?? separator?.[1] ?? detectDelimiter(text);
     const parserOptions = { delimiter, from_line: separator === null ? 1 : 2 };
-    const rows = async function* (from: number) {
-      for await (const row of parseRows(Readable.from(decoded()), name, { ...parserOptions, from })) {
-        // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
-        if (row.cells.some((cell) => cell.includes('\uFFFD')))
-          throw new CommandError(
-            `Line ${row.line} of ${name} is not ${encoding.toUpperCase()} text; ` +
-              'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
-          );
-        yield row;
-      }
-    };
+    const rows = (from: number) =>
+      parseRows(Readable.from(decoded()), name, encoding, { ...parserOptions, from });
     const { value: first } = await rows(1).next();
     if (first === undefined) throw new CommandError(`${name} is empty; its first line must name the columns`);
     const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
@@ -107,15 +100,6 @@ async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Bu
   return Buffer.concat(chunks);
 }
 
-async function* decode(
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
-  encoding: string,
-): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder(encoding, { ignoreBOM: true });
-  for await (const chunk of source) yield decoder.decode(chunk, { stream: true });
-  yield decoder.decode();
-}
-
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');
@@ -126,6 +110,7 @@ function detectDelimiter(text: string): string {
 async function* parseRows(
   source: Readable,
   name: string,
+  encoding: string,
   options: { readonly delimiter: string; readonly from: number; readonly from_line: number },
 ): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
@@ -147,9 +132,17 @@ async function* parseRows(
       const { record, info } = found as { record: readonly string[]; info: { readonly lines: number } };
       // Inside quotes, `csv-parse` counts CRLF as two lines.
       countedTwice += record.join().match(/\r\n/g)?.length ?? 0;
-      yield { line: info.lines - countedTwice, cells: record };
+      const line = info.lines - countedTwice;
+      // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
+      if (record.join().includes('\uFFFD'))
+        throw new CommandError(
+          `Line ${line} of ${name} is not ${encoding.toUpperCase()} text; ` +
+            'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
+        );
+      yield { line, cells: record };
     }
   } catch (error) {
+    if (error instanceof CommandError) throw error;
     throw new CommandError(
       error instanceof CsvError
         ? `${name} is not valid CSV: ${plain(error.message)}. Write a quote in a field as ""`

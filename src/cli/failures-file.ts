@@ -1,4 +1,4 @@
-import { constants, rmSync } from 'node:fs';
+import { constants, rmSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { stringify } from 'csv-stringify/sync';
 import type { BulkOutcome } from 'tracking-client';
@@ -23,82 +23,74 @@ function findReasonKey({ status, errors }: BulkOutcome): string {
   return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;
 }
 
-/** Stores the rows that failed, unchanged, with the reasons. The file is opened before anything is sent. */
-export class FailuresFile {
-  readonly path: string;
-  readonly #handle: FileHandle;
-  readonly #input: CsvInput;
-  readonly #columns: readonly string[];
-  readonly #isFile: boolean;
+/** Stores the rows that failed, unchanged, with the reasons. */
+export type FailuresFile = Awaited<ReturnType<typeof openFailures>>;
+
+/** Creates the file. Replaces an existing file only with `overwrite`, and never the input under another name. */
+export async function openFailures(path: string, input: CsvInput, overwrite: boolean) {
+  const { identity, delimiter, needsBom } = input;
+  const columns = removeFailureColumns(input.columns);
+  const { handle, isFile } = await openForWriting(path, identity, overwrite);
   /** For each reason, the number of rows, the first message and the line of that message. */
-  readonly reasons = new Map<string, { text: string; line: number; count: number }>();
-  count = 0;
-  #size = 0;
+  const reasons = new Map<string, { text: string; line: number; count: number }>();
+  let count = 0;
+  let size = 0;
 
-  private constructor(path: string, handle: FileHandle, input: CsvInput, isFile: boolean) {
-    this.path = path;
-    this.#handle = handle;
-    this.#input = input;
-    this.#columns = removeFailureColumns(input.columns);
-    this.#isFile = isFile;
-  }
-
-  /** Creates the file. Replaces an existing file only with `overwrite`, and never the input under another name. */
-  static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
-    let handle: FileHandle | undefined;
-    try {
-      // `wx` and O_NOFOLLOW make `open` fail on a link that somebody else has planted.
-      const replace = constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
-      handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
-      const stats = await handle.stat();
-      if (stats.dev === input.identity.dev && stats.ino === input.identity.ino)
-        throw new CommandError('--failures is the file to import; choose another file');
-      if (stats.isFile()) {
-        await handle.truncate();
-        await handle.chmod(OWNER_ONLY_MODE);
-      }
-      return new FailuresFile(path, handle, input, stats.isFile());
-    } catch (error) {
-      await handle?.close();
-      if (error instanceof CommandError) throw error;
-      if (Object(error).code === 'EEXIST')
-        throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
-      throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
-    }
-  }
-
-  async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
-    const { delimiter, needsBom } = this.#input;
+  const add = async (outcome: BulkOutcome, { line, cells }: Row) => {
     const errors = outcome.errors ?? [];
     const reason = plain(
       errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '),
     );
     const key = findReasonKey(outcome);
-    const known = this.reasons.get(key) ?? { text: reason, line, count: 0 };
-    this.reasons.set(key, { ...known, count: known.count + 1 });
+    const known = reasons.get(key) ?? { text: reason, line, count: 0 };
+    reasons.set(key, { ...known, count: known.count + 1 });
     // A quote keeps spreadsheets from running a reason as a formula. Imported cells stay as they are for the next import.
     const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
-    const record = [...this.#columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
-    const isFirst = this.count === 0;
-    const records = isFirst ? [[...this.#columns, ...FAILURE_COLUMNS], record] : [record];
+    const record = [...columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
+    const isFirst = count === 0;
+    const records = isFirst ? [[...columns, ...FAILURE_COLUMNS], record] : [record];
     // Quote cells with outer spaces, because the next import trims unquoted cells. Also quote cells with any common delimiter:
     // a spreadsheet that splits at another delimiter could run the second part of `a,=1+1` as a formula.
     const quotedMatch = /^\s|\s$|[,;\t]/;
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: quotedMatch });
     try {
-      await this.#handle.writeFile(text);
+      await handle.writeFile(text);
     } catch (error) {
       // Half a row could later be imported as a different row.
-      await this.#handle.truncate(this.#size).catch(() => {});
+      await handle.truncate(size).catch(() => {});
       throw error;
     }
-    this.#size += Buffer.byteLength(text);
-    this.count += 1;
-  }
+    size += Buffer.byteLength(text);
+    count += 1;
+  };
 
   /** Closes the file; removes it if no row failed, unless it is a device such as /dev/null. */
-  async close(): Promise<void> {
-    await this.#handle.close();
-    if (this.count === 0 && this.#isFile) rmSync(this.path, { force: true });
+  const close = async () => {
+    await handle.close();
+    if (count === 0 && isFile) rmSync(path, { force: true });
+  };
+  return { path, reasons, count: () => count, add, close };
+}
+
+async function openForWriting(path: string, input: Stats, overwrite: boolean) {
+  let handle: FileHandle | undefined;
+  try {
+    // `wx` and O_NOFOLLOW make `open` fail on a link that somebody else has planted.
+    const replace = constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+    handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
+    const stats = await handle.stat();
+    if (stats.dev === input.dev && stats.ino === input.ino)
+      throw new CommandError('--failures is the file to import; choose another file');
+    if (stats.isFile()) {
+      await handle.truncate();
+      await handle.chmod(OWNER_ONLY_MODE);
+    }
+    return { handle, isFile: stats.isFile() };
+  } catch (error) {
+    await handle?.close();
+    if (error instanceof CommandError) throw error;
+    if (Object(error).code === 'EEXIST')
+      throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
+    throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
   }
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type EndpointName, TrackingClient, VERSION } from 'tracking-client';
 import {
   createFakeTrackingService,
@@ -28,7 +28,7 @@ type FailureKind = Extract<Failure, { kind: unknown }>['kind'];
 export interface FakeFlags {
   readonly port: number;
   readonly host: string;
-  readonly play?: readonly Play[];
+  readonly play: readonly Play[];
   readonly speed: number;
   readonly fail?: readonly { readonly endpoint: EndpointName | '*'; readonly failure: Failure }[];
   readonly latency: number;
@@ -58,7 +58,9 @@ const STOP_GRACE_MS = 1000;
 export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
-    .option('--play <name>', 'story of new trackers (default: delivered)', repeatable(parsePlay))
+    .addOption(
+      new Option('--play <names...>', 'plays, taking turns').choices(PLAYS).default(['delivered'], PLAYS[0]),
+    )
     .option('--speed <number>', 'speed of plays; at 60, a minute is an hour', parseSpeed, 1)
     .option('--fail <what>', 'failure: [ENDPOINT:]STATUS-OR-KIND[:TIMES]', repeatable(parseFailure))
     .option('--latency <ms>', 'time before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
@@ -74,7 +76,6 @@ export function addFake(program: Command, { terminal }: Context): void {
     .addHelpText(
       'after',
       `
-Plays, which take turns: ${PLAYS.join(', ')}.
 Failures: 400 to 599, ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
@@ -82,10 +83,6 @@ Failures: 400 to 599, ${KINDS.join(', ')}.`,
 
 function parseApiKey(text: string): string {
   return parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key');
-}
-
-function parsePlay(text: string): Play {
-  return PLAYS.find((play) => play === text) ?? rejectFlag('play', `one of ${PLAYS.join(', ')}`, text);
 }
 
 function parseSpeed(text: string): number {
@@ -131,7 +128,7 @@ function parseFailure(text: string) {
 }
 
 async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
-  const { host, port, apiKey, play = ['delivered'], speed, seed, quota, limit = [], webhookUrl } = flags;
+  const { host, port, apiKey, play, speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
   const fake = createFakeTrackingService({
     ...(apiKey !== undefined && { apiKeys: apiKey }),
@@ -171,7 +168,7 @@ async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
 
 export function formatGreeting(url: string, flags: FakeFlags, colours: Colours): string {
   const { apiKey = [], webhookUrl, webhookSecret, speed } = flags;
-  const plays = (flags.play ?? ['delivered']).filter((name) => name !== 'none');
+  const plays = flags.play.filter((name) => name !== 'none');
   const keys = apiKey.length === 1 ? 'one key is' : `${apiKey.length} keys are`;
   const secret = webhookSecret === undefined ? 'without a secret' : 'with the secret';
   const pace = speed === 1 ? 'in real time' : `${speed} times faster than real time`;

@@ -79,14 +79,10 @@ export function addShipmentFlags(command: Command): Command {
 
 export function buildInput(
   trackingNumber: string,
-  { courier, destination, postCode }: ShipmentFlags,
+  { courier, destination: destinationCountryCode, postCode: destinationPostCode }: ShipmentFlags,
 ): TrackerInput {
-  return {
-    trackingNumber,
-    ...(courier !== undefined && { courierCode: [...courier] }),
-    ...(destination !== undefined && { destinationCountryCode: destination }),
-    ...(postCode !== undefined && { destinationPostCode: postCode }),
-  };
+  const courierCode = courier === undefined ? undefined : [...courier];
+  return { trackingNumber, courierCode, destinationCountryCode, destinationPostCode };
 }
 
 const NAMES = ['id', 'client-id', 'number'] as const;

@@ -8,7 +8,7 @@ import {
   trackerInputSchema,
 } from 'tracking-client';
 import { type CsvInput, isStandardInput, openCsv, type Row } from './csv-input.ts';
-import { FailuresFile, removeFailureColumns } from './failures-file.ts';
+import { type FailuresFile, openFailures, removeFailureColumns } from './failures-file.ts';
 import { addServiceFlags, type Context, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
 import { CommandError, EXIT, formatReason, OutputError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
@@ -60,7 +60,7 @@ Case, spaces, - and _ in names are ignored. Other columns are not sent.`,
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
     const { encoding = 'utf-8', delimiter } = flags;
-    const input = await openCsv(path, { encoding, delimiter, signal: terminal.signal });
+    const input = await openCsv(path, encoding, delimiter, terminal.signal);
     end(await importRows(client, input, path, flags, terminal));
   });
 }
@@ -182,7 +182,7 @@ async function importRows(
   const total = await checkRows(input, fields, signal);
   const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
   if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
-  const failures = await FailuresFile.open(failuresPath, input, overwrite);
+  const failures = await openFailures(failuresPath, input, overwrite);
   const rows = new Map<number, Row>();
   const inputs = async function* () {
     let index = 0;
@@ -229,7 +229,7 @@ async function importRows(
   // With `--json` a program reads stdout, so sentences for people go to stderr.
   const printLine = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
   for (const text of formatSummary(run.summary(), total, failures, terminal)) printLine(text);
-  if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;
+  if (stop === undefined) return failures.count() > 0 ? EXIT.failed : EXIT.done;
   const advice = 'Run the same command again to continue; existing trackers are not created twice.';
   terminal.warn(`${stop}. ${advice}`);
   return signal.aborted && !(signal.reason instanceof OutputError) ? EXIT.interrupted : EXIT.failed;
@@ -254,6 +254,6 @@ function formatSummary(
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   const others = reasons.length - MAX_REASONS;
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
-  if (failures.count > 0) lines.push(`Failed rows: ${failures.path}`);
+  if (failures.count() > 0) lines.push(`Failed rows: ${failures.path}`);
   return lines;
 }

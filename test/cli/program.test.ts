@@ -38,6 +38,10 @@ describe('the command', () => {
       'watch X --interval 5d',
       'tracking-client: Expected `--interval` to be a time from 1s to 24h, as in 30s, 15m or 2h, got "5d"\n',
     ],
+    [
+      'fake --play lost',
+      /argument 'lost' is invalid\. Allowed choices are delivered, exception, .*; see --help\n$/,
+    ],
     ['listen --host=', 'tracking-client: Expected `--host` to be an address or a host name, got ""\n'],
   ])('%s → one line on stderr, exit code 2', async (line, message) => {
     const { exitCode, stdout, stderr } = await runLine(line);

@@ -177,18 +177,6 @@ describe('fake', () => {
     },
   );
 
-  it('a port in use → one line with the reason, exit code 1', async () => {
-    const { port } = new URL(await readBaseUrl(start()));
-    const second = cli.start(['fake', '--port', port]);
-    expect(await second.exitCode).toBe(1);
-    expect(second.output).toMatchObject({
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^tracking-client: Could not listen on port .* in use .* --port or --host\n$/,
-      ),
-    });
-  });
-
   it('control requests over HTTP → failures, a quota and events for any program, each in a line with its reason', async () => {
     const command = start('--fail', 'trackers.create:409', '--quota', '1', '--play', 'none');
     const baseUrl = await readBaseUrl(command);
