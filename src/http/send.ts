@@ -186,19 +186,19 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
   }
   // Bytes are counted, because the declared length can be missing, or be that of the compressed body.
   const reader = response.body.getReader();
-  const decoder = new TextDecoder();
-  let text = '';
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    // `TextDecoder` drops a byte order mark; `Buffer.toString` would keep it.
+    if (done) return new TextDecoder().decode(Buffer.concat(chunks, bytes));
     bytes += value.byteLength;
     if (bytes > maxBytes) {
       // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
       reader.cancel().catch(() => {});
       return undefined;
     }
-    text += decoder.decode(value, { stream: true });
+    chunks.push(value);
   }
 }
 
