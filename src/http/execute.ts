@@ -140,7 +140,7 @@ export async function execute<T>(
       identify(error);
       report.noteFailure(error);
       isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
-      const isLast = attemptNumber > retries || deadline.signal.aborted;
+      const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
       if (!isLast && isRetryable(error, rules)) retry = planRetry(config, deadline, error);
       throw error;
     }
@@ -163,7 +163,7 @@ export async function execute<T>(
     return outcome;
   } catch (failure) {
     // The reason is read from the signal, because p-retry turns a reason that is no Error into a TypeError.
-    const error = deadline.signal.aborted ? deadline.signal.reason : failure;
+    const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
     identify(error);
     report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);

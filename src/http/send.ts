@@ -23,29 +23,29 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
 
 /** The time limit of one call. Its signal ends the call when the caller's signal aborts, or after `totalTimeoutMs`. */
 export class Deadline {
+  /** Undefined if the caller set neither `signal` nor `totalTimeoutMs`. */
+  readonly signal: AbortSignal | undefined;
   phase: TimeoutPhase = 'queue';
   /** The failure of the previous attempt: the cause of a timeout that comes before the next request is sent. */
   lastFailure: TrackingError | undefined;
   readonly #title: string;
   readonly #totalTimeoutMs: number | undefined;
   readonly #endsAt: number = Number.POSITIVE_INFINITY;
-  readonly #controller: AbortController;
+  readonly #controller: AbortController | undefined;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: (() => void) | undefined;
 
   constructor(title: string, { signal, totalTimeoutMs }: Pick<RequestOptions, 'signal' | 'totalTimeoutMs'>) {
     this.#title = title;
     this.#totalTimeoutMs = totalTimeoutMs;
+    if (signal === undefined && totalTimeoutMs === undefined) return;
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
+    this.signal = controller.signal;
     this.#unsubscribe = unsubscribe;
     if (totalTimeoutMs === undefined) return;
     this.#endsAt = systemClock.now() + totalTimeoutMs;
     this.#timer = systemClock.setTimeout(() => this.expire(), totalTimeoutMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** The rest of `totalTimeoutMs`, in milliseconds; `Infinity` without that option. */
@@ -58,7 +58,7 @@ export class Deadline {
     const isBetweenAttempts = this.phase === 'queue' || this.phase === 'backoff';
     const cause = isBetweenAttempts ? this.lastFailure : undefined;
     const error = this.#timeoutError('totalTimeoutMs', this.#totalTimeoutMs ?? 0, cause);
-    this.#controller.abort(error);
+    this.#controller?.abort(error);
     return error;
   }
 
@@ -75,7 +75,7 @@ export class Deadline {
           reject(reason);
         };
         timer = systemClock.setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
-        unsubscribe = onAbort(this.signal, () => abort(this.signal.reason));
+        unsubscribe = onAbort(this.signal, () => abort(this.signal?.reason));
         attempt(controller.signal).then(resolve, reject);
       });
     } finally {
@@ -86,7 +86,7 @@ export class Deadline {
 
   dispose(): void {
     systemClock.clearTimeout(this.#timer);
-    this.#unsubscribe();
+    this.#unsubscribe?.();
   }
 
   #timeoutError(
