@@ -97,10 +97,12 @@ export async function execute<T>(
     retry = undefined;
     deadline.phase = 'queue';
     const queuedAt = systemClock.now();
-    const waiting = takePermit(config, request, options, deadline, sentAttempts);
-    const permit = await waiting.finally(() =>
-      report.leaveQueue(attemptNumber, systemClock.now() - queuedAt),
-    );
+    let permit: Permit | undefined;
+    try {
+      permit = await takePermit(config, request, options, deadline, sentAttempts);
+    } finally {
+      report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
+    }
     let wasSent = false;
     try {
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
