@@ -1,4 +1,3 @@
-import type { KyInstance } from 'ky';
 import pRetry from 'p-retry';
 import { sleep, systemClock } from '../common/clock.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
@@ -12,19 +11,18 @@ import { ApiPromise, CallFailure, type CallOutcome, type CallSite, captureCallSi
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
 import { readOutcome, readRateLimitFeedback, readRequestId, readRetryAfterMs } from './response.ts';
 import { isRateLimited, isRetryable, mayHaveBeenCarriedOut } from './retry.ts';
-import { createKy, Deadline, sendRequest } from './send.ts';
+import { Deadline, sendRequest } from './send.ts';
 
 const MIN_BACKOFF_MS = 500;
 
 export interface CallContext {
   readonly config: Config;
-  readonly ky: KyInstance;
   readonly defaultOptions: CallOptions;
 }
 
 export function createCallContext(config: Config): CallContext {
   const defaultOptions = resolveCallOptions(config, 'request', {});
-  return { config, ky: createKy(config), defaultOptions };
+  return { config, defaultOptions };
 }
 
 /** Input and options are read now, so later changes to them do no harm. */
@@ -107,7 +105,7 @@ export async function execute<T>(
     try {
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
-        const response = await sendRequest(context.ky, config, request, {
+        const response = await sendRequest(config, request, {
           headers: options.headers,
           signal,
           onSend: () => {

@@ -1,4 +1,4 @@
-import ky, { type KyInstance } from 'ky';
+import ky from 'ky';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { systemClock } from '../common/clock.ts';
 import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
@@ -100,20 +100,6 @@ export class Deadline {
   }
 }
 
-export function createKy({ baseUrl, headers }: Config): KyInstance {
-  return ky.create({
-    prefixUrl: baseUrl,
-    headers,
-    // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
-    redirect: 'manual',
-    // p-retry repeats instead of ky, because endpoints differ in what may be repeated and each attempt takes a permit.
-    retry: 0,
-    // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
-    timeout: false,
-    throwHttpErrors: false,
-  });
-}
-
 interface AttemptOptions {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
@@ -122,7 +108,6 @@ interface AttemptOptions {
 }
 
 export async function sendRequest(
-  client: KyInstance,
   config: Config,
   request: PreparedRequest<unknown>,
   attempt: AttemptOptions,
@@ -133,14 +118,24 @@ export async function sendRequest(
   const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();
   let hasHeaders = false;
   try {
-    const response = await client(request.target.slice(1), {
+    const response = await ky(config.baseUrl + request.target, {
       method,
       body,
-      headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
+      headers: {
+        ...config.headers,
+        ...attempt.headers,
+        ...(body !== null && { 'content-type': 'application/json' }),
+        authorization: `Bearer ${key}`,
+      },
+      // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
+      redirect: 'manual',
+      // p-retry repeats instead of ky, because endpoints differ in what may be repeated and each attempt takes a permit.
+      retry: 0,
+      // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
+      timeout: false,
+      throwHttpErrors: false,
       // Read `fetch` at each request, because a test may mock it later. Pass `signal` here, the only place where mocks read it.
       fetch: (outgoing) => {
-        // Sound: ky calls its `fetch` with the request that it has built.
-        (outgoing as Request).headers.set('authorization', `Bearer ${key}`);
         attempt.onSend();
         return (config.fetch ?? globalThis.fetch)(outgoing, { signal });
       },
