@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { maskText } from '../common/secrets.ts';
-import { errorMap, expected, toValidationIssues } from '../common/validation.ts';
+import { compileWhenHot, errorMap, expected, toValidationIssues } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type Endpoint,
@@ -51,7 +51,7 @@ export interface CallInput {
 type QueryValue = string | number | boolean | undefined | null;
 
 export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
-  const result = schema.safeParse(value);
+  const result = compileWhenHot(schema).safeParse(value);
   if (result.success) return result.data;
   // Parse again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });
@@ -70,7 +70,8 @@ export function toJson(value: unknown, name: string): string {
   throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
 }
 
-function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
+function formatQuery(query: Readonly<Record<string, QueryValue>> | undefined): string {
+  if (query === undefined) return '';
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null) search.append(name, String(value));
@@ -101,7 +102,7 @@ export function prepareRequest<Name extends EndpointName>(
     method: row.method,
     path: row.path,
     title: `${row.method} ${config.baseUrl}${row.path}`,
-    target: path + formatQuery(query ?? {}),
+    target: path + formatQuery(query),
     body: body === undefined ? input.json : toJson(body, bodyName),
     timeoutClass: row.timeoutClass,
     retryClass: row.retryClass,
@@ -173,7 +174,7 @@ export function prepareRawRequest(config: Config, request: RawRequest): Prepared
     method: request.method,
     path,
     title: `${request.method} ${config.baseUrl}${path}`,
-    target: request.path + formatQuery(request.query ?? {}),
+    target: request.path + formatQuery(request.query),
     body: request.body === undefined ? undefined : toJson(request.body, 'body'),
     timeoutClass: row?.timeoutClass ?? 'standard',
     retryClass: isIdempotent ? 'safe' : 'unsafe',
