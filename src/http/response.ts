@@ -258,10 +258,11 @@ export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback
 
 /** Reads the announced rate limit. `RateLimit-*` wins over `X-RateLimit-*` (docs/service.md 6.2). */
 export function readRateLimit(headers: Headers): RateLimitInfo {
-  const limit = readInteger(headers, 'limit');
+  const limit = readInteger(headers.get('ratelimit-limit')) ?? readInteger(headers.get('x-ratelimit-limit'));
   return {
     limit: limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined,
-    remaining: readInteger(headers, 'remaining'),
+    remaining:
+      readInteger(headers.get('ratelimit-remaining')) ?? readInteger(headers.get('x-ratelimit-remaining')),
     resetMs: readResetMs(headers),
   };
 }
@@ -284,14 +285,13 @@ function readResetMs(headers: Headers): number | undefined {
 
 /** Dates are compared with the `Date` header, never with this machine's clock, which may be wrong. */
 function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
+  if (momentMs === undefined) return undefined;
   const sentAtMs = parseDate(headers.get('date'));
-  return sentAtMs === undefined || momentMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+  return sentAtMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
 }
 
-function readInteger(headers: Headers, name: 'limit' | 'remaining'): number | undefined {
-  const texts = [headers.get(`ratelimit-${name}`), headers.get(`x-ratelimit-${name}`)];
-  const digits = texts.find((text) => /^\d+$/.test(text ?? ''));
-  return digits === undefined ? undefined : Number(digits);
+function readInteger(text: string | null): number | undefined {
+  return text !== null && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 function parseSeconds(text: string | null): number | undefined {
