@@ -130,6 +130,7 @@ export function sortEvents<Event extends OrderableEvent>(events: readonly Event[
 
 /** Orders items by their events, as `sortEvents` orders events. */
 export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
+  if (items.length < 2) return [...items];
   const ranked = items.map((item) => ({ rank: getRank(getEvent(item)), item }));
   ranked.sort((a, b) => compareRanks(a.rank, b.rank));
   reorderDaysWithoutTimes(ranked);
