@@ -164,7 +164,8 @@ function resolveHandlerOptions(options: WebhookHandlerOptions) {
 
 class Receiver {
   readonly #settings: ReturnType<typeof resolveHandlerOptions>;
-  readonly #underWay = new Set<{ readonly work: Promise<unknown>; readonly shutdown: AbortController }>();
+  /** The work of the inbox for each webhook. */
+  readonly #underWay = new Map<AbortController, Promise<unknown>>();
   #isClosing = false;
 
   constructor(settings: ReturnType<typeof resolveHandlerOptions>) {
@@ -174,14 +175,15 @@ class Receiver {
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return respond('method_not_allowed', request);
-    // Each webhook has controllers of its own, because in a Worker a signal belongs to the request that made it.
-    const deadline = new AbortController();
+    // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
+    // controller of its own, because in a Worker a signal belongs to the request that made it.
+    const controller = new AbortController();
     return new Promise((resolve) => {
       const timer = systemClock.setTimeout(() => {
-        deadline.abort();
+        if (!this.#underWay.has(controller)) controller.abort();
         resolve(respond('deadline', request));
       }, this.#settings.deadlineMs);
-      void this.#accept(request, deadline.signal).then((response) => {
+      void this.#accept(request, controller).then((response) => {
         systemClock.clearTimeout(timer);
         resolve(response);
       });
@@ -189,19 +191,20 @@ class Receiver {
   }
 
   /** Never rejects. After the deadline nobody reads the response. */
-  async #accept(request: Request, deadline: AbortSignal): Promise<Response> {
+  async #accept(request: Request, controller: AbortController): Promise<Response> {
+    const { signal } = controller;
     const { authenticate, maxBodyBytes, deadlineMs, onReport } = this.#settings;
     const startedAt = systemClock.now();
     try {
       await authenticate(request.headers.get('authorization'));
-      if (deadline.aborted || this.#isClosing) return respond('closing', request);
+      if (signal.aborted || this.#isClosing) return respond('closing', request);
       const mismatch = findMediaTypeError(request.headers);
       if (mismatch !== undefined) {
         return this.#refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
       }
-      const read = await readRequestBody(request, maxBodyBytes, deadline);
+      const read = await readRequestBody(request, maxBodyBytes, signal);
       // The sender repeats what did not enter the inbox.
-      if (deadline.aborted || this.#isClosing) return respond('closing', request);
+      if (signal.aborted || this.#isClosing) return respond('closing', request);
       if (read === undefined) {
         const error = new WebhookParseError(
           `The body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`,
@@ -209,7 +212,7 @@ class Receiver {
         return this.#refuse(request, error, 'body_too_long');
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
-      const report = await this.#process(read.body, Math.max(0, leftMs - RESPONSE_MARGIN_MS));
+      const report = await this.#process(read.body, Math.max(0, leftMs - RESPONSE_MARGIN_MS), controller);
       if (onReport !== undefined) callGuarded(() => onReport(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
@@ -218,13 +221,11 @@ class Receiver {
     }
   }
 
-  async #process(body: unknown, busyTimeoutMs: number): Promise<WebhookReport> {
+  async #process(body: unknown, busyTimeoutMs: number, controller: AbortController): Promise<WebhookReport> {
     const { inbox, callbacks } = this.#settings;
-    const shutdown = new AbortController();
-    const work = inbox.process(body, callbacks, { busyTimeoutMs, signal: shutdown.signal });
-    const entry = { work, shutdown };
-    this.#underWay.add(entry);
-    return work.finally(() => this.#underWay.delete(entry));
+    const work = inbox.process(body, callbacks, { busyTimeoutMs, signal: controller.signal });
+    this.#underWay.set(controller, work);
+    return work.finally(() => this.#underWay.delete(controller));
   }
 
   #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
@@ -236,13 +237,13 @@ class Receiver {
     const { timeoutMs } = checkOptions(closeOptions, options);
     this.#isClosing = true;
     const done = new AbortController();
-    const allDone = Promise.allSettled([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
+    const allDone = Promise.allSettled(this.#underWay.values()).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
     // `sleep` rejects as soon as all work is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
     const error = new TrackingError('The webhook handler was closed');
-    for (const { shutdown } of this.#underWay) shutdown.abort(error);
+    for (const controller of this.#underWay.keys()) controller.abort(error);
     // A callback may ignore its signal, so wait no longer than the commits and releases can take.
     await sleep(this.#settings.storeTimeoutMs, done.signal).catch(() => {});
   }
