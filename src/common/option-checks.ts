@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
-import { describeBrokenRule, errorMap, expected, kindOrNumber } from './validation.ts';
+import { compileWhenHot, describeBrokenRule, errorMap, expected, kindOrNumber } from './validation.ts';
 
 /** A schema for every option of an interface, whose checked value fits the option's type; else it does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
@@ -15,7 +15,7 @@ export function checkOptions<Schema extends z.ZodType>(
   options: unknown,
   name?: string,
 ): z.output<Schema> {
-  const result = schema.safeParse(options, { error: errorMap('options') });
+  const result = compileWhenHot(schema).safeParse(options, { error: errorMap('options') });
   if (result.success) return result.data;
   // Check again below the name, so that every message has the whole path.
   const named = name === undefined ? undefined : z.object({ [name]: schema });
