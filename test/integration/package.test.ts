@@ -418,10 +418,11 @@ describe('the package', () => {
 
   it('the commands of the quickstart as written → a timeline with new events within 20 seconds', async () => {
     const readme = readDocument('README.md');
-    const [start, variables, program] = parseMarkdown(readme).blocks;
+    const quickstart = readme.split('\n## Quickstart\n')[1] ?? '';
+    const [start, variables, program] = parseMarkdown(quickstart).blocks;
     expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);
     expect(start?.code).toBe('npx tracking-client fake --speed 3600\n');
-    expect(readme).toContain('Save this as `timeline.mjs` and run `node timeline.mjs`.');
+    expect(quickstart).toContain('Save this as `timeline.mjs` and run `node timeline.mjs`.');
     await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
     await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');
     using fake = paste(start?.code ?? '', scratch);
