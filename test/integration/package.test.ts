@@ -426,7 +426,7 @@ describe('the package', () => {
     await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
     await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');
     using fake = paste(start?.code ?? '', scratch);
-    await fake.shows(/Ctrl-C stops it/);
+    await fake.shows(/Ctrl-C stops the service/);
     using timeline = paste(`${variables?.code}node timeline.mjs`, scratch);
     await timeline.shows(/^\S+ Shipping label created\n\S+ Accepted at the post office\n/);
     expect(fake.text).toMatch(/POST +\/public\/v1\/trackers RR123456785CN → 201/);

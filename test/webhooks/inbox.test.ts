@@ -71,21 +71,12 @@ describe('handling once', () => {
     expect(result.report).toMatchObject({ outcome: 'done', ...report });
   });
 
-  test.each<[string, WebhookCallbacks]>([
-    ['onEvent', { onEvent: () => {} }],
-    ['onEvents', { onEvents: () => {} }],
-  ])(
-    '150,000 events in the second message of a tracker, %s → all handled',
-    {
-      timeout: 60_000,
-    },
-    async (_title, callbacks) => {
-      const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
-      const body = payload(tracking('t1', 'first'), { ...tracking('t1'), events });
-      const report = await makeInbox().process(body, callbacks);
-      expect(report).toMatchObject({ outcome: 'done', handled: 150_001 });
-    },
-  );
+  test('150,000 events in the second message of a tracker → all handled', { timeout: 60_000 }, async () => {
+    const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
+    const body = payload(tracking('t1', 'first'), { ...tracking('t1'), events });
+    const report = await makeInbox().process(body, { onEvents: () => {} });
+    expect(report).toMatchObject({ outcome: 'done', handled: 150_001 });
+  });
 });
 
 test('onEvent → gets the message, the attempt, the key and a signal that has not aborted', async () => {
