@@ -35,7 +35,7 @@ export interface TrackingClientOptions {
   /** Retries, or `false` for none at all. Default: those of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
-   * Options of the limiter that the client makes for itself, or `false` to send at once and risk 429s. `withOptions` refuses
+   * Options of the client's own limiter, or `false` to send at once and risk 429s. `withOptions` refuses
    * it, because the new client shares the limiter. Default: `{}`; `false` in a Cloudflare Worker.
    */
   readonly rateLimit?: false | LimiterOptions | undefined;
@@ -52,21 +52,21 @@ export interface TrackingClientOptions {
   readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Headers for every request; `authorization` belongs to `apiKey`. Default: none. */
+  /** Headers for every request; only `apiKey` sets `authorization`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The logger, such as one of pino, winston, bunyan or NestJS without an adapter. Default: the console. */
   readonly logger?: Logger | undefined;
   /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG`, else `warn`. */
   readonly logLevel?: LogLevel | undefined;
-  /** Callbacks around every call and attempt, or a list of such objects; a callback that throws never breaks a call. Default: none. */
+  /** An object with callbacks for calls and attempts, or a list of them; a callback that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * The handling of a success that breaks its schema. `keep` returns the data as it came; `withResponse().mismatched`, the hook
+   * What to do with a 2xx that breaks its schema. `keep` returns the data as it came; `withResponse().mismatched`, the hook
    * `onMismatch` and one `warn` line for each endpoint and field report the mismatch. `throw` rejects with
    * `ResponseValidationError`. Unusable data rejects in both modes. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
-  /** Maximum length of a response, in bytes after decompression; a longer response rejects. Default 67,108,864 (64 MiB). */
+  /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined;
   /** Allows `http:` beyond loopback addresses; the key is then sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
@@ -97,7 +97,7 @@ export interface TrackerRequestOptions extends RequestOptions {
 /** Options of `trackers.createBulk`. */
 export interface BulkRequestOptions extends RequestOptions {
   /**
-   * Also repeats a request that may have been carried out; items that it created become `existing` (docs/service.md 4.5).
+   * Also retries a request that may have been carried out; items that it created become `existing` (docs/service.md 4.5).
    * Default false.
    */
   readonly retryAmbiguous?: boolean | undefined;

@@ -123,7 +123,7 @@ export interface RawRequest {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** A JSON value. Default: none. */
   readonly body?: unknown;
-  /** True when repeating the request does no harm. Default: true for GET and HEAD. */
+  /** True if a second request does no harm. Default: true for GET and HEAD. */
   readonly idempotent?: boolean | undefined;
 }
 

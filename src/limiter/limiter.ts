@@ -73,7 +73,7 @@ export interface Limiter {
 export interface LimiterOptions {
   /** Requests per second of the endpoints for which your account has other limits. Default: those of the endpoint table. */
   readonly limits?: Partial<Record<EndpointName, number>> | undefined;
-  /** Maximum number of waiting calls of one endpoint in this process; more reject with `QueueFullError`. Default: no bound. */
+  /** Maximum number of waiting calls of one endpoint in this process; further calls reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
 }
 

@@ -35,7 +35,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the stream ends; a request in flight is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * Number of failed polls in a row, each after its retries, that ends the polling with an error. A refused key, plan or
+   * The polling ends with an error after this number of failed polls in a row, each with its retries. A refused key, plan or
    * quota ends the polling at once, unless a poll has succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;

@@ -28,7 +28,7 @@ export interface PostgresDedupeStoreOptions {
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** Time limit of one call, the waits for a connection and for a shared statement included, in milliseconds. Default: 2,000. */
+  /** Milliseconds for one call, including the waits for a connection and for a statement that calls share. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 

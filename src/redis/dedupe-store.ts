@@ -67,7 +67,7 @@ export interface RedisDedupeStoreOptions {
   readonly redis: RedisClient;
   /** Prefix of every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
-  /** Time limit of one call, the client's own wait for a connection included, in milliseconds. Default: 2,000. */
+  /** Milliseconds for one call, including the Redis client's wait for a connection. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 

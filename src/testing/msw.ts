@@ -14,7 +14,7 @@ import { toFakeRequest, toResponse, toStalledResponse } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
-  /** Base URL that the code under test is configured with. Default: the fake's own. */
+  /** Base URL of the code under test. Default: the fake's own. */
   readonly baseUrl?: string | URL;
 }
 

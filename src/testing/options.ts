@@ -40,7 +40,7 @@ export interface FakeTrackingServiceOptions {
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20 (docs/service.md 1.8). Default: any key is accepted. */
   readonly apiKeys?: readonly string[];
-  /** The subscriptions of the account. Default: the per-shipment plan without a quota. */
+  /** The plans of the account. Default: the per-shipment plan without a quota. */
   readonly plans?: FakePlans;
   /** Value of `fake.baseUrl`; `fake.listen` serves below its path. Default `https://tracking.test/public/v1`. */
   readonly baseUrl?: string;
@@ -54,9 +54,9 @@ export interface FakeTrackingServiceOptions {
   readonly webhooks?: boolean;
   /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
-  /** How many times faster than real time scenarios run, at least 1. Default 1; `Infinity` runs them at once. */
+  /** Scenarios run this many times faster than real time; at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
-  /** How many requests and webhooks the fake remembers, also for a resend; bound it for long runs. Default `Infinity`. */
+  /** How many requests and webhooks the fake remembers and can resend; limit it in long runs. Default `Infinity`. */
   readonly historyLimit?: number;
   /** Called for each request when its response is ready. */
   readonly onRequest?: (request: RecordedRequest) => void;

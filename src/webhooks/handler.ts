@@ -44,7 +44,7 @@ export type WebhookHandlerOptions = HandlerOptions &
 
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
-   * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook;
+   * The webhook secret, a list of secrets during a change, or a function that returns them for each webhook;
    * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
@@ -58,7 +58,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   readonly deadlineMs?: number | undefined;
   /** Called with the report of each webhook, also after its deadline. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
-  /** Called for each refused request and when an inbox throws. Default: writes to `logger`, at most one refusal a minute. */
+  /** Called for each refused request, and when the inbox fails. Default: writes to `logger`, at most one refusal a minute. */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 

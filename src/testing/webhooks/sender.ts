@@ -50,7 +50,7 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * True, or options (which imply true), to send a request again until the receiver accepts it, as the service does: up to 20
+   * `true` (or options) sends a request again until the receiver accepts it, as the service does: up to 20
    * attempts in six days, with waits that double from 15 s to 18 hours. Default false.
    * `speed`, at least 1, divides these waits. Default 250000: all waits together take two seconds. With 1, use fake timers.
    * `maxAttempts` is the number of attempts, default 20.
@@ -62,7 +62,7 @@ export interface WebhookSenderOptions {
   readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
-  /** Called after each request with its result and its pushes. An error that it throws goes to the console. */
+  /** Called after each request with the result and its webhooks. An error that it throws goes to the console. */
   readonly onSent?: (sent: SentWebhook, pushes: readonly QueuedPush[]) => void;
 }
 
