@@ -33,10 +33,23 @@ describe('maskText', () => {
       'a/b=0123456789',
       '[redacted] [redacted]',
     ],
+    ['a short secret after an encoded space', 'a%20any%20b', 'any', 'a%20[redacted]%20b'],
+    ['a key of percent signs, encoded and plain', '%25%25%25 %%%', '%%%', '[redacted] [redacted]'],
+    ['a key with an escape', 'k=ab%41cdefg x', 'ab%41cdefg', 'k=[redacted] x'],
+    ['two encoded keys', '%61bcdefgh,abcdefg%68%21', 'abcdefgh', '[redacted],[redacted]%21'],
     ['a percent sign beside a plain secret', '100% 12345678', '12345678', '100% [redacted]'],
   ])('%s: text %j, secret %j → %j', (_what, text, secret, masked) => {
     expect(maskText(text, secret)).toBe(masked);
   });
+});
+
+test.each([
+  ['a key of percent signs', '%'.repeat(38), '[redacted]'.repeat(26_315) + '%'.repeat(30)],
+  ['a key that nearly matches everywhere', `${'%'.repeat(37)}x`, '%'.repeat(1_000_000)],
+  ['an ordinary key', SECRET, '%'.repeat(1_000_000)],
+])('a million percent signs and %s → masked in linear time', (_what, secret, masked) => {
+  // A pattern with a choice for every character of the key can take many seconds.
+  expect(maskText('%'.repeat(1_000_000), secret) === masked).toBe(true);
 });
 
 describe('maskValue', () => {
