@@ -357,6 +357,9 @@ type ErrorOfCode<Code extends ErrorCode> = string extends Code
     ? (ApiError | RequestValidationError) & { readonly code: Code }
     : ApiError & { readonly code: Code };
 
+/** A literal must be a known code; a value of type `string` or `ErrorCode` can be any code. */
+type CodeToMatch<Code extends ErrorCode> = string extends Code ? Code : KnownErrorCode;
+
 /**
  * Tells whether a value is an error of this package, or of another copy of it.
  *
@@ -368,7 +371,8 @@ export function isTrackingError(error: unknown): error is TrackingError;
  * Tells whether a value is an error of this package with a certain code.
  *
  * @param error - anything that was caught
- * @param code - the expected code, e.g. `shipping_date_outdated`
+ * @param code - the expected code, e.g. `shipping_date_outdated`. A misspelt literal does not compile; for a code that the
+ * service added later, pass a value of type `string`, e.g. `'added_later' as string`
  * @returns true if it is such an error with this code
  * @example
  * try { await client.trackers.get(id); } catch (error) {
@@ -378,7 +382,7 @@ export function isTrackingError(error: unknown): error is TrackingError;
  */
 export function isTrackingError<const Code extends ErrorCode>(
   error: unknown,
-  code: Code,
+  code: CodeToMatch<Code>,
 ): error is ErrorOfCode<Code>;
 export function isTrackingError(error: unknown, code?: ErrorCode): error is TrackingError {
   return isOfKind(error, 'TrackingError') && (code === undefined || Object(error).code === code);

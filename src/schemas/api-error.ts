@@ -21,7 +21,7 @@ export const KNOWN_ERROR_CODES = [
   'auth_invalid_header',
   'auth_invalid_api_key',
 ] as const;
-/** An error code known today. Unlike `ErrorCode`, it refuses a misspelt one: `isTrackingError<KnownErrorCode>(error, code)`. */
+/** An error code known today. Unlike `ErrorCode`, it refuses a misspelt one. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
 // An unknown code is classed by its status (docs/service.md 7.6).
