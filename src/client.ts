@@ -90,7 +90,7 @@ export class TrackingClient {
     const refused = changes.find(([name]) => name === 'rateLimit' || name === 'limiter')?.[0];
     if (refused !== undefined) {
       throw new ConfigurationError(
-        `\`withOptions\` takes no \`${refused}\`, because both clients share one limiter; give it to \`new TrackingClient\``,
+        `Both clients share one limiter, so \`withOptions\` does not take \`${refused}\`; pass it to \`new TrackingClient\``,
       );
     }
     const { account, limiter } = this.#context.config;

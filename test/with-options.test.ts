@@ -65,7 +65,7 @@ describe('withOptions', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     expect(() => client.withOptions(options)).toThrow(
       new ConfigurationError(
-        `\`withOptions\` takes no \`${name}\`, because both clients share one limiter; give it to \`new TrackingClient\``,
+        `Both clients share one limiter, so \`withOptions\` does not take \`${name}\`; pass it to \`new TrackingClient\``,
       ),
     );
     expect(client.rateLimits()['couriers.list'].limit).toBe(1);

@@ -17,6 +17,7 @@ import {
   PATIENT_RETRY,
   resolveCallOptions,
 } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
 import { type CallContext, execute } from '../http/execute.ts';
@@ -104,7 +105,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   /** @internal */
   constructor(context: CallContext, inputs: TrackerInputs, options: CreateManyOptions) {
     checkIterable('inputs', inputs);
-    const settings = checkOptions(createManyOptions, options);
+    const settings = checkOptions(createManyOptions, options, undefined, context.config.maskKey);
     super(options.signal);
     this.#context = context;
     this.#inputs = inputs;
@@ -160,7 +161,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         while (inputs.length < this.#settings.chunkSize && end === undefined) {
           const { done, value } = await source.next(signal);
           if (done) end = {};
-          else inputs.push(checkItem(inputsRead + inputs.length, value));
+          else inputs.push(checkItem(this.#context.config, inputsRead + inputs.length, value));
         }
       } catch (failure) {
         end = { failure };
@@ -260,9 +261,9 @@ function withoutWarning<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** Checks one input as `trackers.create` does, so that one invalid input does not fail its whole chunk. */
-function checkItem(index: number, input: TrackerInput): CheckedInput {
+function checkItem(config: Config, index: number, input: TrackerInput): CheckedInput {
   try {
-    const checked = checkInput(trackerInputSchema, input, 'input');
+    const checked = checkInput(config, trackerInputSchema, input, 'input');
     return {
       index,
       input,

@@ -1,19 +1,28 @@
 import * as z from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
-import { compileWhenHot, describeBrokenRule, errorMap, expected, kindOrNumber } from './validation.ts';
+import {
+  compileWhenHot,
+  describeBrokenRule,
+  errorMap,
+  expected,
+  kindOrNumber,
+  quoteValue,
+} from './validation.ts';
 
 /** A schema for every option of an interface, whose checked value fits the option's type; else it does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
+ * @param maskKey - masks the client's key in the message
  * @throws ConfigurationError for the first option that breaks its rule
  */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
   name?: string,
+  maskKey: (text: string) => string = (text) => text,
 ): z.output<Schema> {
   const result = compileWhenHot(schema).safeParse(options, { error: errorMap('options') });
   if (result.success) return result.data;
@@ -22,14 +31,12 @@ export function checkOptions<Schema extends z.ZodType>(
   const { issues } = named?.safeParse({ [name ?? '']: options }, { error: errorMap() }).error ?? result.error;
   // Report an unknown option first: it may be a misspelling that explains why another one is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  throw new ConfigurationError(first?.message ?? `\`${name ?? 'options'}\` is not valid`);
+  throw new ConfigurationError(maskKey(first?.message ?? `\`${name ?? 'options'}\` is not valid`));
 }
 
 /** Rejects an option that is checked by hand; `rule` completes "to be". */
-export function refuseOption(name: string, rule: string, value: unknown): never {
-  throw new ConfigurationError(
-    describeBrokenRule({ path: [], input: value }, `to be ${rule}`, kindOrNumber, name),
-  );
+export function refuseOption(name: string, rule: string, value: unknown, got = kindOrNumber): never {
+  throw new ConfigurationError(describeBrokenRule({ path: [], input: value }, `to be ${rule}`, got, name));
 }
 
 /** Rejects a value that is not an object; called where a field is read before all options are checked. */
@@ -37,13 +44,21 @@ export function checkIsObject(name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
 
-/** A value that zod has no check for, such as an object that another realm or copy of the package made. */
-export function option<T>(rule: string, isValid: (value: unknown) => boolean): z.ZodType<T> {
-  return z.custom<T>(isValid, expected(`to be ${rule}`, kindOrNumber));
+/**
+ * A value that zod has no check for, such as an object that another realm or copy of the package made.
+ *
+ * @param got - names the wrong value; default: by its kind
+ */
+export function option<T>(
+  rule: string,
+  isValid: (value: unknown) => boolean,
+  got = kindOrNumber,
+): z.ZodType<T> {
+  return z.custom<T>(isValid, expected(`to be ${rule}`, got));
 }
 
-/** The rule of an option; every check of its schema shows it whole. */
-const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
+/** The rule of a number or an enum; every check of its schema shows it whole. */
+const rule = (text: string) => expected(`to be ${text}`, quoteValue);
 
 export const timeoutOption = z
   .number(rule(`a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`))
@@ -62,10 +77,17 @@ export function countOption(min: number, allowInfinity = false): z.ZodType<numbe
 }
 
 /** Only true and false are valid, because the text "false" is truthy and would switch the option on. */
-export const switchOption = z.boolean(rule('true or false'));
+export const switchOption = z.boolean(expected('to be true or false', kindOrNumber));
 
 export const choiceOption = <const Allowed extends string>(allowed: readonly Allowed[]) =>
-  z.enum(allowed, rule(allowed.map((choice) => `"${choice}"`).join(' or ')));
+  z.enum(
+    allowed,
+    rule(
+      allowed.length > 2
+        ? `one of ${allowed.join(', ')}`
+        : allowed.map((choice) => `"${choice}"`).join(' or '),
+    ),
+  );
 
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 

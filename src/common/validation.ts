@@ -6,7 +6,7 @@ export interface ValidationIssue {
   readonly path: readonly (string | number)[];
   /** Stable name of the broken rule, e.g. `too_big`, `invalid_type` or `shipping_date_outdated`. */
   readonly code: string;
-  /** A text such as "Expected `field` to be …, got …", which never shows the value. */
+  /** A text such as "Expected `field` to be …, got …". It quotes harmless values only (`quoteValue`), with the key masked. */
   readonly message: string;
 }
 
@@ -31,6 +31,18 @@ export function kindOf(value: unknown): string {
 /** Like `kindOf`, for options: a number is no secret, so it is shown. */
 export function kindOrNumber(value: unknown): string {
   return typeof value === 'number' ? String(value) : kindOf(value);
+}
+
+/** Letters, marks, digits, punctuation, symbols and spaces: no line breaks, control characters or direction marks. */
+const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
+
+/**
+ * Shows a value of a harmless kind: a tracking number, a country or courier code, a date, a numeric limit, an enum, an id, a
+ * method, a path without its query, or the name of an option, endpoint or table. A value that is not one line of at most 40
+ * characters is described like all others. It is never cut, so that the caller can mask a whole key in it.
+ */
+export function quoteValue(value: unknown): string {
+  return typeof value === 'string' && QUOTABLE.test(value) ? `'${value}'` : kindOrNumber(value);
 }
 
 /**
@@ -78,8 +90,11 @@ export function errorMap(name?: string): z.core.$ZodErrorMap {
   return (issue) => {
     if (issue.code === 'unrecognized_keys') {
       const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-      const option = formatPath([...(issue.path ?? []), issue.keys[0] ?? '']);
-      return `Unknown option \`${option}\`; known options: ${known.join(', ')}`;
+      const name = issue.keys[0] ?? '';
+      const option = QUOTABLE.test(name)
+        ? `\`${formatPath([...(issue.path ?? []), name])}\``
+        : `with ${kindOf(name)} as its name`;
+      return `Unknown option ${option}; known options: ${known.join(', ')}`;
     }
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
     return describeBrokenRule(issue, describeRule(issue), isSize ? kindOrNumber : kindOf, name);

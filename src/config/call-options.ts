@@ -86,11 +86,20 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
 }
 
 export function resolveCallOptions(
-  client: { readonly totalTimeoutMs: number | undefined; readonly retry: PartialRetryPolicy },
+  client: {
+    readonly totalTimeoutMs: number | undefined;
+    readonly retry: PartialRetryPolicy;
+    readonly maskKey?: (text: string) => string;
+  },
   method: EndpointName | 'request',
   options: RequestOptions,
 ): CallOptions {
-  const checked = checkOptions(ENDPOINT_SCHEMAS.get(method) ?? REQUEST_SCHEMA, options);
+  const checked = checkOptions(
+    ENDPOINT_SCHEMAS.get(method) ?? REQUEST_SCHEMA,
+    options,
+    undefined,
+    client.maskKey,
+  );
   return {
     ...checked,
     totalTimeoutMs: checked.totalTimeoutMs ?? client.totalTimeoutMs,

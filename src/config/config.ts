@@ -14,7 +14,7 @@ import {
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
-import { maskCause } from '../common/secrets.ts';
+import { maskCause, maskText } from '../common/secrets.ts';
 import { expected } from '../common/validation.ts';
 import type { TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
@@ -31,6 +31,8 @@ export interface Config {
   readonly baseUrl: string;
   readonly account: string;
   readonly apiKey: string | (() => Promise<string>);
+  /** Masks the key in a text that quotes input. If `apiKey` is a function, this is the key that it returned last. */
+  readonly maskKey: (text: string) => string;
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
   /** The options of the client only; each call adds the defaults, which depend on its method. */
@@ -76,20 +78,25 @@ const clientOptions = z.strictObject({
 } satisfies OptionShape<TrackingClientOptions>);
 
 export function resolveConfig(options: TrackingClientOptions): Config {
-  const checked = checkOptions(clientOptions, options);
+  const givenKey = options?.apiKey ?? readEnvironment('TRACKING_API_KEY');
+  let lastKey = typeof givenKey === 'string' ? givenKey.trim() : '';
+  const maskKey = (text: string) => maskText(text, lastKey);
+  const checked = checkOptions(clientOptions, options, undefined, maskKey);
   rejectBrowser();
   const { timeoutMs } = checked;
   const rateLimit = options.rateLimit === false ? false : checked.rateLimit;
-  const apiKey = checked.apiKey ?? readEnvironment('TRACKING_API_KEY');
   const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
-  const logger = resolveLogger(checked.logger, checked.logLevel);
-  const keySource = resolveKey(apiKey);
+  const logger = resolveLogger(checked.logger, checked.logLevel, maskKey);
+  const keySource = resolveKey(givenKey, (key) => {
+    lastKey = key;
+  });
   const limiter = resolveLimiter(checked.limiter, rateLimit);
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   return {
     baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp),
     account: resolveAccount(checked.account, keySource, limiter),
     apiKey: keySource,
+    maskKey,
     timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
     totalTimeoutMs: checked.totalTimeoutMs,
     retry: checked.retry ?? {},
@@ -120,7 +127,7 @@ function resolveLimiter(
 function rejectBrowser(): void {
   if (!('document' in globalThis) || findRuntime() !== undefined) return;
   throw new ConfigurationError(
-    'Expected to run on a server, got a browser, where every visitor could read the API key; call the service from your backend',
+    'TrackingClient does not run in a browser, where every visitor could read the API key; call the service from your backend',
   );
 }
 
@@ -139,19 +146,21 @@ function checkKey(value: unknown): string {
   return key;
 }
 
-function resolveKey(apiKey: unknown): Config['apiKey'] {
+function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
   if (typeof apiKey !== 'function') return checkKey(apiKey);
   return async () => {
     let key: unknown;
     try {
       key = await apiKey();
     } catch (cause) {
-      throw new ConfigurationError('Expected the `apiKey` function to return a key, got an error', {
+      throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
         // No key is known yet, but the error may hold the request to a vault, or its credentials.
         cause: maskCause(cause, ''),
       });
     }
-    return checkKey(key);
+    const checked = checkKey(key);
+    onKey(checked);
+    return checked;
   };
 }
 
@@ -164,7 +173,7 @@ function resolveAccount(
   if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
-      'Expected `account` to name the account, got undefined: processes that share a RedisLimiter cannot tell accounts apart where `apiKey` is a function',
+      'Set `account` to a name of your account: with a function as `apiKey`, processes that share a RedisLimiter cannot tell accounts apart',
     );
   }
   return randomUUID();

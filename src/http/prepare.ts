@@ -1,6 +1,12 @@
 import * as z from 'zod';
-import { maskText } from '../common/secrets.ts';
-import { compileWhenHot, errorMap, expected, toValidationIssues } from '../common/validation.ts';
+import {
+  compileWhenHot,
+  errorMap,
+  expected,
+  kindOf,
+  quoteValue,
+  toValidationIssues,
+} from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type Endpoint,
@@ -50,12 +56,18 @@ export interface CallInput {
 
 type QueryValue = string | number | boolean | undefined | null;
 
-export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
+export function checkInput<T>(
+  { maskKey }: Config,
+  schema: z.ZodType<T>,
+  value: unknown,
+  rootName: string,
+): T {
   const result = compileWhenHot(schema).safeParse(value);
   if (result.success) return result.data;
   // Parse again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });
-  throw new RequestValidationError(toValidationIssues(error ?? result.error));
+  const issues = toValidationIssues(error ?? result.error);
+  throw new RequestValidationError(issues.map((issue) => ({ ...issue, message: maskKey(issue.message) })));
 }
 
 export function toJson(value: unknown, name: string): string {
@@ -92,10 +104,12 @@ export function prepareRequest<Name extends EndpointName>(
   const row: Endpoint = endpoints[name];
   const schemas = row.request;
   const bodyName = row.retryClass === 'bulk' ? 'items' : 'input';
-  const params = schemas.params && checkInput(schemas.params, input.params, 'params');
-  const query = schemas.query && checkInput(schemas.query, input.query ?? {}, 'query');
+  const params = schemas.params && checkInput(config, schemas.params, input.params, 'params');
+  const query = schemas.query && checkInput(config, schemas.query, input.query ?? {}, 'query');
   const body =
-    input.json === undefined ? schemas.body && checkInput(schemas.body, input.body, bodyName) : undefined;
+    input.json === undefined
+      ? schemas.body && checkInput(config, schemas.body, input.body, bodyName)
+      : undefined;
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
   return {
     endpoint: name,
@@ -128,7 +142,14 @@ export interface RawRequest {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-const PATH_RULE = expected('to be a path that starts with one "/" and has no query');
+
+/** Quotes a path without its query. A URL is described, because it can contain credentials. */
+function quotePath(value: unknown): string {
+  if (typeof value !== 'string' || value.includes('//')) return kindOf(value);
+  return quoteValue(value.replace(/[?#].*/s, '?…'));
+}
+
+const PATH_RULE = expected('to be a path that starts with one "/" and has no query', quotePath);
 
 /** Refuses iterables such as a Map: they have no fields, so they would be sent as an empty query. */
 function isQuery(query: unknown): boolean {
@@ -144,11 +165,11 @@ function isReading(method: string): boolean {
 
 const rawRequestSchema = z
   .object({
-    method: z.enum(METHODS, expected(`to be one of ${METHODS.join(', ')}`)),
+    method: z.enum(METHODS, expected(`to be one of ${METHODS.join(', ')}`, quoteValue)),
     path: z
       .string(PATH_RULE)
       .regex(/^\/(?!\/)[^?#\\\s]*$/, { ...PATH_RULE, abort: true })
-      .refine((path) => !hasDotSegment(path), expected('to have no dot segments')),
+      .refine((path) => !hasDotSegment(path), expected('to have no dot segments', quotePath)),
     query: z.custom(isQuery, expected('to be an object of texts, numbers and booleans')).optional(),
     body: z.unknown(),
     idempotent: z.boolean(expected('to be true or false')).optional(),
@@ -159,16 +180,14 @@ const rawRequestSchema = z
   });
 
 export function prepareRawRequest(config: Config, request: RawRequest): PreparedRequest<unknown> {
-  checkInput(rawRequestSchema, request, 'request');
+  checkInput(config, rawRequestSchema, request, 'request');
   const name = ROUTES.find(
     ({ method, pattern }) => method === request.method && pattern.test(request.path),
   )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);
-  const { apiKey } = config;
   // Messages, hooks and log lines show the path.
-  const shownPath = typeof apiKey === 'string' ? maskText(request.path, apiKey) : request.path;
-  const path = row?.path ?? shownPath;
+  const path = row?.path ?? config.maskKey(request.path);
   return {
     endpoint: name ?? 'request',
     method: request.method,

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { systemClock } from '../common/clock.ts';
 import { callGuarded, readEnvironment, refuseOption } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
+import { kindOf, quoteValue } from '../common/validation.ts';
 
 /** The fields of a log line besides its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -41,8 +41,16 @@ export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
   warnOnce(key: string, message: string, fields?: LogFields): void;
 }
 
-/** Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`. */
-export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAdapter {
+/**
+ * Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`.
+ *
+ * @param maskKey - masks the client's key in the warning about an unknown level
+ */
+export function resolveLogger(
+  logger: Logger = console,
+  level?: LogLevel,
+  maskKey: (text: string) => string = (text) => text,
+): LogAdapter {
   const print = createPrinter(logger);
   const environment = (level === undefined && readEnvironment('TRACKING_LOG')) || '';
   const environmentLevel = LOG_LEVELS.find((name) => name === environment.toLowerCase());
@@ -68,7 +76,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   if (environment !== '' && environmentLevel === undefined) {
     const levels = LOG_LEVELS.join(', ');
     warn(
-      `Expected TRACKING_LOG to be one of ${levels}, got ${kindOf(environment)}; logging from "${lowest}" on`,
+      `Expected TRACKING_LOG to be one of ${levels}, got ${maskKey(quoteValue(environment))}; logging from "${lowest}" on`,
     );
   }
   return { level: lowest, debug, info: createMethod('info'), warn, error: createMethod('error'), warnOnce };

@@ -10,6 +10,7 @@ import {
   option,
   switchOption,
 } from '../common/option-checks.ts';
+import { quoteValue } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
@@ -69,7 +70,7 @@ const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX
 const isInterval = (value: unknown) =>
   typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
 
-const intervalOption = option<number>(INTERVAL_RULE, isInterval);
+const intervalOption = option<number>(INTERVAL_RULE, isInterval, quoteValue);
 
 /** Calls the interval function, and checks what it returns. */
 export function askInterval(ask: (context: PollContext) => number, context: PollContext): number {
@@ -107,11 +108,13 @@ const POLL_SHAPE = {
   intervalMs: option<NonNullable<PollOptions['intervalMs']>>(
     `${INTERVAL_RULE}, or a function`,
     (value) => typeof value === 'function' || isInterval(value),
+    quoteValue,
   ).default(DEFAULT_INTERVAL_MS),
   initialDelayMs: delayOption.optional(),
   maxDurationMs: option<number>(
     'a number of milliseconds above 0',
     (value) => typeof value === 'number' && value > 0,
+    quoteValue,
   ).default(Number.POSITIVE_INFINITY),
   maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
   until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
@@ -135,6 +138,7 @@ export const pollManyOptions = z.strictObject({
   maxPerSecond: option<number>(
     'a finite number above 0',
     (value) => Number.isFinite(value) && Number(value) >= MIN_PER_SECOND,
+    quoteValue,
   ).optional(),
   concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
 } satisfies OptionShape<PollManyOptions>);

@@ -122,7 +122,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       knownKeys,
       initialDelayMs = this.#settings.initialDelayMs,
     } = typeof tracker === 'string' ? { id: tracker } : checkOptions(trackerToPoll, tracker, 'tracker');
-    checkTrackerId(id);
+    checkTrackerId(this.#context, id);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys);
     polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
@@ -356,7 +356,7 @@ export function pollMany(
   options: PollManyOptions,
   callSite: CallSite,
 ): TrackerPolls {
-  const settings = checkOptions(pollManyOptions, options);
+  const settings = checkOptions(pollManyOptions, options, undefined, context.config.maskKey);
   return new TrackerPolls(context, trackers, settings, callSite, ({ id, update, error }) => {
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
@@ -374,8 +374,9 @@ export function pollOne<Item = PollUpdate>(
   callSite: CallSite,
   toItem: (outcome: PollOutcome & { readonly update: PollUpdate }) => Item,
 ): TrackerPolls<Item> {
-  checkTrackerId(id);
-  const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
+  const { maskKey } = context.config;
+  checkTrackerId(context, id);
+  const settings = { ...checkOptions(pollOptions, options, undefined, maskKey), concurrency: 1 };
   const tracker = { id, knownKeys: settings.knownKeys };
   return new TrackerPolls(context, [tracker], settings, callSite, ({ update, ...outcome }) => {
     if (update === undefined) throw outcome.error;

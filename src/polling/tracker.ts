@@ -76,9 +76,10 @@ export interface PollRequests {
 const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
 /** Refuses an impossible id, because the first poll would report it only after the interval. */
-export function checkTrackerId(id: unknown): asserts id is string {
+export function checkTrackerId({ config }: CallContext, id: unknown): asserts id is string {
   // The schema that names the field is built for wrong ids only, because building it costs more than the check.
-  if (!trackerIdentifier.safeParse(id).success) checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
+  if (!trackerIdentifier.safeParse(id).success)
+    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id');
 }
 
 /** A tracker and the state of its polling. Between two polls it has no promise, timer or listener. */

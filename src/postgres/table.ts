@@ -1,4 +1,4 @@
-import { kindOf } from '../common/validation.ts';
+import { quoteValue } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
 const DEFAULT_TABLE = 'tracking_inbox';
@@ -35,7 +35,7 @@ function quoteTable(table: string = DEFAULT_TABLE): string {
   if (parts.length < 1 || parts.length > 2 || !parts.every(isPlain)) {
     throw new ConfigurationError(
       `Expected \`table\` to be a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or ` +
-        `"webhooks.inbox", got ${kindOf(table)}`,
+        `"webhooks.inbox", got ${quoteValue(table)}`,
     );
   }
   return parts.map((part) => `"${part}"`).join('.');

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { formatPath, kindOf } from '../common/validation.ts';
+import { formatPath, quoteValue } from '../common/validation.ts';
 import { type FieldsOf, namedRecord, nullish, openEnums } from './record.ts';
 
 const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
@@ -26,16 +26,16 @@ export type CourierCodes = string | readonly string[];
 
 function findBrokenCourierRule(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim() === '' ? 'to be a courier code' : undefined;
-  if (!Array.isArray(value)) return 'to be a courier code or an array of them';
+  if (!Array.isArray(value)) return 'to be a courier code or an array of courier codes';
   if (value.length > MAX_COURIER_CODES) return `to have at most ${MAX_COURIER_CODES} codes`;
   if (!value.every((code) => typeof code === 'string' && code.trim() !== ''))
-    return 'to hold courier codes only';
+    return 'to contain courier codes only';
   return undefined;
 }
 
 const courierError = {
   error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) =>
-    `Expected \`${formatPath(issue.path ?? [])}\` ${findBrokenCourierRule(issue.input)}, got ${kindOf(issue.input)}`,
+    `Expected \`${formatPath(issue.path ?? [])}\` ${findBrokenCourierRule(issue.input)}, got ${quoteValue(issue.input)}`,
 };
 
 /** One courier code or an array of at most three (docs/service.md 3.2). */

@@ -1,5 +1,12 @@
 import * as z from 'zod';
-import { compileWhenHot, expected, isJsonObject, MAX_ISSUES } from '../common/validation.ts';
+import {
+  compileWhenHot,
+  expected,
+  isJsonObject,
+  kindOf,
+  MAX_ISSUES,
+  quoteValue,
+} from '../common/validation.ts';
 
 /** The schema of a record whose type has no name. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
@@ -118,16 +125,20 @@ export function optionalInput<Schema extends z.ZodType>(schema: Schema) {
     .optional();
 }
 
-/** A string of `min` to `max` characters. */
-export function text(min: number, max: number) {
+/**
+ * A string of `min` to `max` characters.
+ *
+ * @param got - names a wrong value; default: by its kind
+ */
+export function text(min: number, max: number, got = kindOf) {
   const rule = min === 0 ? `at most ${max} characters` : `${min} to ${max} characters`;
   return z
-    .string(expected('to be a string'))
-    .min(min, { ...expected(`to have ${rule}`), abort: true })
-    .max(max, expected(`to have ${rule}`));
+    .string(expected('to be a string', got))
+    .min(min, { ...expected(`to have ${rule}`, got), abort: true })
+    .max(max, expected(`to have ${rule}`, got));
 }
 
 /** The shape of an ISO 3166-1 code; the service decides whether the country exists (docs/service.md 3.4). */
 export const countryCode = z
-  .string(expected('to be a string'))
-  .regex(/^[A-Za-z]{2,3}$/, expected('to be an ISO 3166-1 alpha-2 or alpha-3 country code'));
+  .string(expected('to be a string', quoteValue))
+  .regex(/^[A-Za-z]{2,3}$/, expected('to be an ISO 3166-1 alpha-2 or alpha-3 country code', quoteValue));

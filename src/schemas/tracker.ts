@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { expected } from '../common/validation.ts';
+import { expected, quoteValue } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import {
   countryCode,
@@ -31,19 +31,16 @@ export function hasDotSegment(path: string): boolean {
 
 /** A tracker id or client tracker id, which becomes one segment of a path. */
 export const trackerIdentifier = z
-  .string(expected('to be a string'))
-  .refine((id) => id.trim() !== '', expected('to be a non-empty id'))
+  .string(expected('to be a string', quoteValue))
+  .refine((id) => id.trim() !== '', expected('to be a non-empty id', quoteValue))
   // A gateway that decodes the path before it resolves dot segments would reach another endpoint.
-  .refine(
-    (id) => !hasDotSegment(id),
-    expected('to be an id', () => 'a dot segment'),
-  )
+  .refine((id) => !hasDotSegment(id), expected('to be an id without dot segments', quoteValue))
   // A URL cannot carry half of a surrogate pair.
-  .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode'));
+  .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode', quoteValue));
 
-const trackingNumberText = text(5, 50).regex(
+const trackingNumberText = text(5, 50, quoteValue).regex(
   /^[A-Za-z0-9\-_/.]*$/,
-  expected('to hold only A-Z, a-z, 0-9, "-", "_", "/" and "."'),
+  expected('to contain only A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
 );
 
 /** Tells whether a number is a run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real number. */
@@ -53,18 +50,18 @@ export function isAscendingDigitRun(value: string): boolean {
 
 export const trackingNumber = trackingNumberText.refine(
   (value) => !isAscendingDigitRun(value),
-  expected('to be a real tracking number', () => 'a plain ascending run of digits'),
+  expected('to be a real tracking number and not an ascending run of digits', quoteValue),
 );
 
 /** A tracking number in a path may contain `/`, but no segment `.` or `..`. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
-  expected('to be a tracking number', () => 'a dot segment'),
+  expected('to be a tracking number without dot segments', quoteValue),
 );
 
 export const searchBySchema = z.enum(
   ['trackerId', 'clientTrackerId'],
-  expected('to be "trackerId" or "clientTrackerId"'),
+  expected('to be "trackerId" or "clientTrackerId"', quoteValue),
 );
 /** The kind of id that addresses a tracker: the service's (default) or your own (docs/service.md 3.12). */
 export type SearchBy = z.output<typeof searchBySchema>;
@@ -86,13 +83,13 @@ function isSurelyOutdated(value: string): boolean {
 }
 
 const shippingDate = z
-  .string(expected('to be a string'))
+  .string(expected('to be a string', quoteValue))
   .refine((value) => isoDate.safeParse(value).success || isoDateTime.safeParse(value).success, {
-    ...expected('to be an ISO 8601 date'),
+    ...expected('to be an ISO 8601 date', quoteValue),
     abort: true,
   })
   .refine((value) => !isSurelyOutdated(value), {
-    ...expected(`to be at most ${MAX_SHIPPING_AGE_DAYS} days old`, () => 'an older date'),
+    ...expected(`to be at most ${MAX_SHIPPING_AGE_DAYS} days old`, quoteValue),
     params: { code: 'shipping_date_outdated' },
   });
 
@@ -122,7 +119,7 @@ export const trackerInputSchema = record({
   trackingNumber,
   ...courierHints,
   /** Your own identifier, at most 100 characters, unique among your active trackers (docs/service.md 3.13). */
-  clientTrackerId: optionalInput(text(0, 100)),
+  clientTrackerId: optionalInput(text(0, 100, quoteValue)),
   /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
   /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload (docs/service.md 4.2). */
@@ -221,25 +218,25 @@ export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 500;
-const PAGE_SIZE_RULE = expected(`to be 1 to ${MAX_PAGE_SIZE}`, String);
+const PAGE_SIZE_RULE = expected(`to be 1 to ${MAX_PAGE_SIZE}`, quoteValue);
 
 /** The schema of `TrackerListQuery`. */
 export const trackerListQuerySchema = z.object({
   /** Page number, from 1. Default 1. */
   page: z
-    .int(expected('to be a whole number'))
-    .min(1, expected('to be at least 1', String))
+    .int(expected('to be a whole number', quoteValue))
+    .min(1, expected('to be at least 1', quoteValue))
     .nullish()
     .transform((page) => page ?? DEFAULT_PAGE),
   /** Trackers per page, 1 to 500. Default 100. */
   limit: z
-    .int(expected('to be a whole number'))
+    .int(expected('to be a whole number', quoteValue))
     .min(1, PAGE_SIZE_RULE)
     .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
   /** `1`: oldest first; `-1`: newest first. Default: oldest first, as observed (docs/service.md 2.17). */
-  sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1'))),
+  sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1', quoteValue))),
 });
 /** Query of `trackers.list` (docs/service.md 3.10). */
 export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema> {}

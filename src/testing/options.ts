@@ -10,7 +10,7 @@ import {
   option,
   switchOption,
 } from '../common/option-checks.ts';
-import { expected } from '../common/validation.ts';
+import { expected, quoteValue } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
@@ -103,6 +103,7 @@ export const seedOption = option<string | number>('a string or a number', (value
 export const speedOption = option<number>(
   'a number of at least 1',
   (value) => typeof value === 'number' && value >= 1,
+  quoteValue,
 );
 
 /** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
@@ -125,7 +126,7 @@ const limitsOptions = z.strictObject(
 
 const apiKey = z.string(expected('to be a key without spaces')).regex(/^\S+$/);
 
-const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`);
+const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`, quoteValue);
 const playOption = z.enum(PLAY_NAMES, playRule);
 
 const fakeOptions = z.strictObject({

@@ -84,7 +84,7 @@ describe('invalid inputs', () => {
       throw new Error('connection closed');
     },
   };
-  const tooShort = 'Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character';
+  const tooShort = "Expected `trackingNumber` to have 5 to 50 characters, got 'x'";
   const noJson = 'Expected `input` to be a JSON value, got';
 
   test.each([

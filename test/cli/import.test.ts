@@ -67,7 +67,7 @@ describe('import', () => {
     expect(exitCode).toBe(1);
     expect(failed?.split('\n')).toEqual([
       'tracking_number,client_tracker_id,note,line,status,reason',
-      'x,order-2,,4,invalid,"validation_error: Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character"',
+      `x,order-2,,4,invalid,"validation_error: Expected \`trackingNumber\` to have 5 to 50 characters, got 'x'"`,
       expect.stringMatching(/^LA680658838NL,order-1,taken,6,error,tracker_conflict: /),
       '',
     ]);

@@ -69,7 +69,7 @@ describe('a function', () => {
     const { name, code, message } = failure;
     const stack = failure.stack?.split('\n').slice(0, 6).join('\n');
     expect(error).toMatchObject({
-      message: 'Expected the `apiKey` function to return a key, got an error',
+      message: 'The `apiKey` function threw an error, so nothing was sent; see `cause`',
       cause: { name, code, message, stack, cause: { message: '403' } },
     });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hvs.secret');

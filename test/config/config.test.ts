@@ -149,7 +149,7 @@ describe('a limiter that several processes share', () => {
     expect(() => resolve({ limiter, apiKey })).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',
-        message: expect.stringMatching(/^Expected `account` to name the account, got undefined: /),
+        message: expect.stringMatching(/^Set `account` to a name of your account: /),
       }),
     );
   });
@@ -169,7 +169,7 @@ describe('browser globals', () => {
     vi.stubGlobal('document', {});
     withoutRuntime();
     expect(() => resolveConfig(base)).toThrow(
-      /^Expected to run on a server, got a browser, where every visitor could read the API key/,
+      /^TrackingClient does not run in a browser, where every visitor could read the API key/,
     );
   });
 

@@ -59,13 +59,13 @@ describe('list query', () => {
 
   test.each([
     [{ page: 0 }, 'Expected `page` to be at least 1, got 0'],
-    [{ page: 1.5 }, 'Expected `page` to be a whole number, got a number'],
-    [{ page: '1' }, 'Expected `page` to be a whole number, got a string of 1 character'],
+    [{ page: 1.5 }, 'Expected `page` to be a whole number, got 1.5'],
+    [{ page: '1' }, "Expected `page` to be a whole number, got '1'"],
     [{ page: Number.NaN }, 'Expected `page` to be a whole number, got NaN'],
     [{ limit: 0 }, 'Expected `limit` to be 1 to 500, got 0'],
     [{ limit: 501 }, 'Expected `limit` to be 1 to 500, got 501'],
-    [{ sort: 2 }, 'Expected `sort` to be 1 or -1, got a number'],
-    [{ sort: 'asc' }, 'Expected `sort` to be 1 or -1, got a string of 3 characters'],
+    [{ sort: 2 }, 'Expected `sort` to be 1 or -1, got 2'],
+    [{ sort: 'asc' }, "Expected `sort` to be 1 or -1, got 'asc'"],
   ])('%j → %s', (query, message) => {
     expect(readMessages(trackerListQuerySchema, query)).toEqual([message]);
   });

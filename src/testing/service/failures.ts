@@ -8,7 +8,7 @@ import {
   headersOption,
   type OptionShape,
 } from '../../common/option-checks.ts';
-import { expected, kindOrNumber } from '../../common/validation.ts';
+import { expected, quoteValue } from '../../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
@@ -68,7 +68,7 @@ export interface PlannedFailure {
   cancel(): void;
 }
 
-const statusOption = z.int(expected('to be a whole number from 200 to 599', kindOrNumber)).min(200).max(599);
+const statusOption = z.int(expected('to be a whole number from 200 to 599', quoteValue)).min(200).max(599);
 const timesOption = countOption(1, true).default(1);
 const textOption = z.string().optional();
 

@@ -1,4 +1,5 @@
 import { refuseOption } from '../../common/option-checks.ts';
+import { quoteValue } from '../../common/validation.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../../schemas/tracker.ts';
@@ -31,7 +32,7 @@ export class FakeShipment {
     this.#trackerId = typeof key === 'string' ? undefined : key?.trackerId;
     const trackingNumber = typeof key === 'string' ? key : this.#findTracker(this.#trackerId).trackingNumber;
     if (!trackingNumberRule.safeParse(trackingNumber).success)
-      refuseOption('trackingNumber', 'a tracking number', trackingNumber);
+      refuseOption('trackingNumber', 'a tracking number', trackingNumber, quoteValue);
     this.trackingNumber = trackingNumber.toUpperCase();
   }
 
@@ -99,7 +100,7 @@ export class FakeShipment {
 
   #findTracker(trackerId: unknown): TrackerState {
     const tracker = this.#getState().trackers.find(trackerId);
-    return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
+    return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId, quoteValue);
   }
 
   #getTarget(): Target {

@@ -32,5 +32,5 @@ it('a call with the fetch of happy-dom to a listening fake → its tracker', asy
 it('a document without Node, as in a browser → refused', () => {
   expect(window.document).toBe(document);
   vi.stubGlobal('process', undefined);
-  expect(() => makeClient()).toThrow('Expected to run on a server, got a browser');
+  expect(() => makeClient()).toThrow('TrackingClient does not run in a browser');
 });
