@@ -104,7 +104,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     fetch: checked.fetch,
     headers: { accept: 'application/json', 'user-agent': userAgent, ...checked.headers },
     logger,
-    hooks: resolveHooks(checked.hooks, logger),
+    hooks: resolveHooks(checked.hooks, logger, maskKey),
     invalidResponse: checked.invalidResponse,
     maxResponseBytes: checked.maxResponseBytes,
   };
@@ -173,7 +173,7 @@ function resolveAccount(
   if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
-      'Set `account` to a name of your account: with a function as `apiKey`, processes that share a RedisLimiter cannot tell accounts apart',
+      'Set `account`: if `apiKey` is a function, a RedisLimiter cannot tell which account a process uses',
     );
   }
   return randomUUID();

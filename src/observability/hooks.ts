@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { callGuarded, checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import type { ValidationIssue } from '../common/validation.ts';
+import { quoteValue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError, type TrackingError } from '../errors.ts';
 import type { LogAdapter } from './logger.ts';
@@ -132,10 +133,14 @@ const hooksObject = z.object(HOOKS);
  * Checks hooks, and makes one object of a list of them. Each hook is called in the order of the list; one that fails causes a
  * warning, but stops neither the next one nor the call.
  */
-export function resolveHooks(hooks: Hooks | readonly Hooks[] = [], logger: LogAdapter): Hooks {
+export function resolveHooks(
+  hooks: Hooks | readonly Hooks[] = [],
+  logger: LogAdapter,
+  maskKey: (text: string) => string,
+): Hooks {
   const list = isList(hooks)
-    ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`))
-    : [checkHooks(hooks, 'hooks')];
+    ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`, maskKey))
+    : [checkHooks(hooks, 'hooks', maskKey)];
   const resolved = new Map<string, (info: object) => void>();
   for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
@@ -154,12 +159,13 @@ function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
   return Array.isArray(hooks);
 }
 
-function checkHooks(hooks: Hooks, name: string) {
-  const checked = checkOptions(hooksObject, hooks, name);
+function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => string) {
+  const checked = checkOptions(hooksObject, hooks, name, maskKey);
   const unknown = listOwnNames(hooks).find((field) => !HOOK_NAMES.includes(field));
   if (unknown !== undefined) {
     const known = HOOK_NAMES.join(', ');
-    throw new ConfigurationError(`\`${name}\` has the unknown hook \`${unknown}\`; known hooks: ${known}`);
+    const text = `\`${name}\` has the unknown hook ${quoteValue(unknown)}; known hooks: ${known}`;
+    throw new ConfigurationError(maskKey(text));
   }
   // The object is `this`, because it may be an instance of a class.
   return Object.fromEntries(

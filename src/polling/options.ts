@@ -73,8 +73,12 @@ const isInterval = (value: unknown) =>
 const intervalOption = option<number>(INTERVAL_RULE, isInterval, quoteValue);
 
 /** Calls the interval function, and checks what it returns. */
-export function askInterval(ask: (context: PollContext) => number, context: PollContext): number {
-  return checkOptions(intervalOption, refusePromise(ask(context)), 'intervalMs()');
+export function askInterval(
+  ask: (context: PollContext) => number,
+  context: PollContext,
+  maskKey: (text: string) => string,
+): number {
+  return checkOptions(intervalOption, refusePromise(ask(context)), 'intervalMs()', maskKey);
 }
 
 /** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */

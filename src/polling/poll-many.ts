@@ -121,7 +121,9 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       id,
       knownKeys,
       initialDelayMs = this.#settings.initialDelayMs,
-    } = typeof tracker === 'string' ? { id: tracker } : checkOptions(trackerToPoll, tracker, 'tracker');
+    } = typeof tracker === 'string'
+      ? { id: tracker }
+      : checkOptions(trackerToPoll, tracker, 'tracker', this.#context.config.maskKey);
     checkTrackerId(this.#context, id);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys);
@@ -190,7 +192,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     };
   }
 
-  /** Reads no further than the polls can follow: not while a whole batch of trackers was never polled although it is due. */
+  /** Stops reading while a whole batch of trackers is due and was never polled. */
   async #readBatch(source: SourceReader<string | TrackerToPoll>, signal: AbortSignal): Promise<void> {
     const arePollsBehind = this.#neverPolled >= BATCH_SIZE && this.#isPollDue();
     if (this.#sourceState !== 'ready' || arePollsBehind || !this.#hasRoom()) return;
@@ -293,7 +295,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
-    return askInterval(intervalMs, tracker.buildContext(update));
+    return askInterval(intervalMs, tracker.buildContext(update), this.#context.config.maskKey);
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
@@ -303,7 +305,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const raise = [
       '`intervalMs`',
       ...(maxPerSecond === undefined ? [] : ['`maxPerSecond`']),
-      '`concurrency`',
+      // One poll at a time is all that a single tracker needs.
+      ...(this.size === 1 ? [] : ['`concurrency`']),
     ];
     const message = `Polls start more than one interval late; raise ${raise.join(' or ')}, or read the updates faster`;
     const fields = {
@@ -406,6 +409,8 @@ export async function waitUntilStopped(
     const message = `The service has stopped tracking \`${id}\` and has no results for it`;
     const details = { ...notReady, headers, body, tracker: update.tracker };
     error = new ResultsNotReadyError(message, details, { cause: notReady });
+    // The error is about the last call, so it leads to the same log lines.
+    Object.assign(error, { callId: notReady.callId, endpoint: notReady.endpoint });
   }
   pointToCallSite(error, callSite);
   throw error;

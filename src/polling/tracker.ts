@@ -91,7 +91,7 @@ export class PolledTracker {
   #pollsWithoutIsTracked = 0;
   /** Ids, which take less memory than keys. Created with the first results, because most trackers of a long list have none. */
   #seenEvents: Set<string> | undefined;
-  /** The keys of events that the caller knows and that no results had yet. */
+  /** The keys of `knownKeys` whose events no poll has read yet. */
   #knownKeys: Set<string> | undefined;
   #controller: AbortController | undefined;
 
@@ -166,7 +166,7 @@ export class PolledTracker {
       return await this.#call('trackers.get', requests, signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
-      const message = 'The record of a tracker without results could not be read';
+      const message = 'Could not read a tracker; a later poll tries again';
       this.#warn('trackers.get', message, requests, { reason: formatError(error) });
       return tracker;
     }

@@ -3,10 +3,9 @@ import { linkedController } from '../common/abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 
 /**
- * Builds a function that resolves at most `maxPerSecond` times a second, to one waiting call after another.
+ * Builds a function whose promises resolve in order, at most `maxPerSecond` a second.
  *
- * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. So a turn that it has
- * not granted after an interval on our clock aborts that throttle, and a new one grants the turn.
+ * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. If a turn is not granted within an interval on our clock, we abort the throttle and create another.
  */
 export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Promise<void> {
   const interval = 1000 / maxPerSecond;

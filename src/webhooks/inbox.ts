@@ -115,7 +115,7 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
-const MISMATCHED = 'has fields of an unexpected type (kept; its events are handled)';
+const MISMATCHED = 'has fields of an unexpected type; they are kept, and its events are handled';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
@@ -160,7 +160,7 @@ class Round {
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  /** One for each claim that was given up: resolves when it may have reached the store after all. */
+  /** One promise for each abandoned claim; resolves when the claim may have reached the store. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #items: readonly WorkItem[];
   #leaseEndsAt = 0;
@@ -202,7 +202,7 @@ class Round {
     if (!job.items.some(isUndone)) return;
     await this.#ensureLeases(job.items);
     if (job.items.some((item) => isClaimed(item) && item.attempt > 1)) await this.#isolate(job);
-    // The first attempt of a webhook counts for all of its events, called or not. So only one job is left uncalled.
+    // An attempt counts for all events of a webhook, even uncalled ones, so skip the call of one job only.
     const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
     const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
     for (const item of uncalled) await this.#deadLetter(item, this.#buildExhaustedError(item));
@@ -233,7 +233,9 @@ class Round {
     this.#isOneByOne = true;
     const later = this.#items.filter((item) => isClaimed(item) && !job.items.includes(item));
     setState(later, 'open');
-    await Promise.all([this.#commit(), this.#tryRelease(later)]);
+    const [, isReleased] = await Promise.all([this.#commit(), this.#tryRelease(later)]);
+    // A late release would free a key that this round has claimed again, so leave such items to the next delivery.
+    if (!isReleased) setState(later.filter(isReturned), 'unavailable');
   }
 
   readonly #isExhausted = ({ attempt }: WorkItem): boolean => attempt > this.#settings.maxAttempts;
@@ -425,13 +427,12 @@ class Round {
     return true;
   }
 
-  /** Releases what failed as a counted attempt, and what was cut short or never called as an uncounted one. */
+  /** Releases failed items with a counted attempt, and interrupted or uncalled items without. */
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
     const [isCounted] = await Promise.all([this.#tryRelease(failed, true), this.#tryRelease(others)]);
-    // A claim that arrives after the release leases the keys again and counts an attempt, which must not count. If the release
-    // has failed, the attempt that failed must count.
+    // A claim that arrives after the release leases the keys again; do not count its attempt. If the release has failed, count the attempt.
     const releaseAgain = () => Promise.all([this.#release(failed, !isCounted), this.#release(others)]);
     for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
   }

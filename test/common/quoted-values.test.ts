@@ -134,6 +134,16 @@ describe('the key in a quoted value', () => {
     ['an enum option', ({ trackers }, priority) => trackers.get('t', { priority }), API_KEY],
     ['an enum option of a poll', ({ trackers }, searchBy) => trackers.poll('t', { searchBy }), API_KEY],
     ['the name of an option', ({ trackers }, value) => trackers.get('t', { [value]: 1 }), API_KEY],
+    [
+      'a delay of one tracker',
+      ({ trackers }, initialDelayMs) => trackers.pollMany([]).add({ id: 't', initialDelayMs }),
+      API_KEY,
+    ],
+    [
+      'the name of a hook',
+      (_client, name) => makeClient(undefined, { hooks: { [name]: () => {} } }),
+      API_KEY,
+    ],
     ['an option of the client', (_client, logLevel) => makeClient(undefined, { logLevel }), API_KEY],
   ])('%s → masked in the message and in the issues', async (_what, call, value) => {
     const { client } = makeClient();

@@ -154,6 +154,14 @@ describe('polls that are late', () => {
     expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ intervalMs: 2_000, trackers: 4 })]]);
   });
 
+  test('one tracker whose reader pauses → the warning names only options of poll', async () => {
+    const { client, warn } = polledService(nothingNew, {});
+    read(client.trackers.poll('tracker-0', options), 30_000);
+    await pass(200_000);
+    const message = expect.stringContaining('late; raise `intervalMs`, or read');
+    expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ trackers: 1 })]]);
+  });
+
   test('polls that are late by less than their interval → no warning', async () => {
     const { warn } = startPollMany(nothingNew, makeIds(4), { ...options, maxPerSecond: 2 });
     await pass(60_000);

@@ -65,7 +65,7 @@ describe('a tracker without results', () => {
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
     const call = { endpoint: 'trackers.get', method: 'GET', path: '/trackers/{trackerId}' };
     const fields = { ...call, id: 'tracker-1', reason: expect.stringContaining('500') };
-    expect(warn.mock.calls).toEqual([[expect.stringContaining('could not be read'), fields]]);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('Could not read a tracker'), fields]]);
     await pass(1000);
     expect(reading.end).toEqual({});
   });
@@ -95,6 +95,8 @@ describe('a tracker without results', () => {
       code: 'parcel_not_found',
       status: 404,
       tracker: STOPPED,
+      callId: expect.any(String),
+      endpoint: 'trackers.results',
       cause: expect.any(ResultsNotReadyError),
     });
     await pass(2000);

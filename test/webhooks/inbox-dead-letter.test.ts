@@ -243,6 +243,17 @@ describe('a callback that kills the process', () => {
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
   });
 
+  test('later events whose release fails, and may still arrive → unavailable, not claimed and called in this round', async () => {
+    const store = new ScriptedStore();
+    for (const eventId of ['e1', 'e2']) await store.lease(eventId, 10, 'dead');
+    vi.advanceTimersByTime(11);
+    store.on('release', () => Promise.reject(failure));
+    const handled: unknown[] = [];
+    const report = await makeInbox({ store }).process(TWO, ({ eventId }) => handled.push(eventId));
+    expect(handled).toEqual(['e1']);
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
+  });
+
   test('events 1 and 5 of 20 kill, maxAttempts 3 → only these two are dead-lettered', async () => {
     const store = new ScriptedStore();
     const dead: unknown[] = [];
