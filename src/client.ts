@@ -90,7 +90,7 @@ export class TrackingClient {
     const refused = changes.find(([name]) => name === 'rateLimit' || name === 'limiter')?.[0];
     if (refused !== undefined) {
       throw new ConfigurationError(
-        `Both clients share one limiter, so \`withOptions\` does not take \`${refused}\`; pass it to \`new TrackingClient\``,
+        `\`withOptions\` keeps the limiter and does not accept \`${refused}\`; pass it to \`new TrackingClient\``,
       );
     }
     const { account, limiter } = this.#context.config;

@@ -47,7 +47,7 @@ export interface TrackingClientOptions {
   readonly limiter?: Limiter | undefined;
   /**
    * Name of the account, so that clients with different keys of one account share its limits (docs/service.md 1.8). Default: a
-   * hash of the key. A client whose key is a function is an account of its own, and needs this option with a `RedisLimiter`.
+   * hash of the key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
    */
   readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */

@@ -65,7 +65,7 @@ describe('withOptions', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     expect(() => client.withOptions(options)).toThrow(
       new ConfigurationError(
-        `Both clients share one limiter, so \`withOptions\` does not take \`${name}\`; pass it to \`new TrackingClient\``,
+        `\`withOptions\` keeps the limiter and does not accept \`${name}\`; pass it to \`new TrackingClient\``,
       ),
     );
     expect(client.rateLimits()['couriers.list'].limit).toBe(1);

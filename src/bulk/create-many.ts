@@ -110,7 +110,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#context = context;
     this.#inputs = inputs;
     this.#settings = settings;
-    // A limited queue could refuse chunks that wait there for their retries, so then the run stays small.
+    // A queue with `maxQueue` could refuse chunks that retry, so send fewer at once.
     const isWide = context.config.limiter?.maxQueue === Number.POSITIVE_INFINITY;
     const defaultConcurrency = isWide ? MAX_CHUNKS_IN_FLIGHT : CHUNKS_PER_SECOND;
     this.#concurrency = Math.min(settings.concurrency ?? defaultConcurrency, MAX_CONCURRENCY);
@@ -148,7 +148,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Reads chunk after chunk and sends each. Throws the error of the source after the chunk that the error cut off. */
+  /** Reads chunk after chunk and sends each. If the source throws, sends the unfinished chunk, then rethrows. */
   async *#sendChunks(
     source: SourceReader<TrackerInput>,
     signal: AbortSignal,
@@ -254,7 +254,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 }
 
-/** Lets a promise reject before anybody awaits it, or though nobody does because the stream was left. */
+/** Avoids an unhandled rejection if nobody awaits the promise yet, or ever. */
 function withoutWarning<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

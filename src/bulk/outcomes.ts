@@ -121,7 +121,7 @@ export function readIdentity(record: unknown): Identity {
   };
 }
 
-/** Reads what an item repeats of its input; the tracker has what the echo lacks. */
+/** Reads the ids of the input from the echo, or else from the tracker. */
 function readItemIdentity(item: BulkItem | null): Identity {
   const inputData: unknown = item?.inputData;
   const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);

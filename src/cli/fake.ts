@@ -59,9 +59,9 @@ export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'plays, taking turns').choices(PLAYS).default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
     )
-    .option('--speed <number>', 'speed of plays; at 60, a minute is an hour', parseSpeed, 1)
+    .option('--speed <number>', 'speed; 60 plays an hour in a minute', parseSpeed, 1)
     .option('--fail <what>', 'failure: [ENDPOINT:]STATUS-OR-KIND[:TIMES]', repeatable(parseFailure))
     .option('--latency <ms>', 'time before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
     .option('--limit <n>', 'limit: [ENDPOINT:]REQUESTS-A-SECOND, or off', repeatable(parseLimit))

@@ -23,7 +23,7 @@ export interface ServiceFlags {
 }
 
 export const JSON_HELP = 'print JSON, one value a line';
-export const SECRET_HELP = 'better set the variable: others can read a command line';
+export const SECRET_HELP = 'the variable is safer: users see command lines';
 
 export function addServiceFlags(command: Command): Command {
   return command
@@ -71,7 +71,7 @@ export interface ShipmentFlags extends ServiceFlags {
 
 export function addShipmentFlags(command: Command): Command {
   command
-    .option('--courier <code>', 'code from `couriers`; up to three times', repeatable(String))
+    .option('--courier <code>', 'courier code; repeat for up to three', repeatable(String))
     .option('--destination <country>', 'destination country code, which some couriers need')
     .option('--post-code <code>', 'destination post code, which some couriers need');
   return addServiceFlags(command);
@@ -92,7 +92,7 @@ export interface NamedTrackersFlags extends ServiceFlags {
 }
 
 export function byOption(preset: NamedTrackersFlags['by']): Option {
-  return new Option('--by <kind>', 'what the argument is').choices(NAMES).default(preset);
+  return new Option('--by <kind>', 'kind of argument').choices(NAMES).default(preset);
 }
 
 /** Builds the options of a call that gets an id of the kind `--by`. */

@@ -33,7 +33,7 @@ const MAX_DATE_LENGTH = 40;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
-  ['existing', 'the same payload existed already'],
+  ['existing', 'a tracker existed already'],
   ['invalid', 'broke a rule, never sent'],
   ['error', 'refused by the service, or not sent'],
   ['unknown', 'sent, but the response was lost; safe to import again'],
@@ -43,9 +43,7 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
   const command = program
     .command('import <file>')
     .summary('Create a tracker for each row of a CSV file (billed)')
-    .description(
-      'Create a tracker, which is billed, for each row of a CSV file. The file - is standard input.',
-    )
+    .description('Create a tracker, which is billed, for each row of a CSV file. - reads standard input.')
     .option('--failures <file>', 'file for rows that fail (default: beside the CSV file)')
     .option('--overwrite', 'replace an existing file of failures')
     .option('--delimiter <char>', 'character between fields, or tab (default: detected)', parseDelimiter)
@@ -122,7 +120,7 @@ async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): 
   throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more].join('\n'));
 }
 
-/** Finds what a delimiter without quotes, or a spreadsheet that formats numbers and dates, did to a row. */
+/** Finds damage by an unquoted delimiter or by a spreadsheet's formats. */
 function findFaults(cells: readonly string[], fields: Fields, columns: number): string[] {
   const faults: string[] = [];
   if (cells.length > columns)

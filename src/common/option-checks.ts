@@ -10,7 +10,7 @@ import {
   quoteValue,
 } from './validation.ts';
 
-/** A schema for every option of an interface, whose checked value fits the option's type; else it does not compile. */
+/** One schema for each option; it compiles only if each output fits the option's type. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
 /**
@@ -127,8 +127,8 @@ const TRANSPORT_HEADERS = [
 ];
 
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
-  if (name === 'authorization') return 'to be left to `apiKey`';
-  if (TRANSPORT_HEADERS.includes(name)) return 'to be left to the transport';
+  if (name === 'authorization') return 'to be set by `apiKey`';
+  if (TRANSPORT_HEADERS.includes(name)) return 'to be set by the runtime';
   const broken = 'to be a valid header';
   if (typeof value !== 'string') return broken;
   try {

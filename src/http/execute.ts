@@ -204,7 +204,7 @@ async function takePermit(
     if (!(error instanceof LongPauseError)) throw error;
     const { pausedForMs } = error;
     if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();
-    const message = `${request.title} is paused by the service for ${Math.ceil(pausedForMs / 1000)} s more, longer than \`retry.maxRetryAfterMs\` allows`;
+    const message = `${request.title} must wait ${Math.ceil(pausedForMs / 1000)} s, but \`retry.maxRetryAfterMs\` is ${maxRetryAfterMs} ms`;
     throw new RateLimitError(message, {
       status: 429,
       errors: [],

@@ -225,7 +225,7 @@ function excerpt(body: unknown): string {
 
 function describe({ status, errors, body, requestId }: ApiErrorDetails, title: string): string {
   if (status >= 300 && status <= 399)
-    return `${title} responded with a redirect (${status}), which is never followed: the key would travel with it`;
+    return `${title} responded with a redirect (${status}), which is not followed; set \`baseUrl\` to the final URL`;
   const code = decidingCode(errors);
   const deciding = errors.find((item) => item.code === code);
   const quote =

@@ -1,6 +1,6 @@
 import { type RateLimitFeedback, reservedTokens, WINDOW_MS } from './limiter.ts';
 
-/** An estimate may grow after this time: enough for a one-window pause after a 429 and more than one further window. */
+/** Time before an estimate may grow: the one-window pause after a 429, and over one window more. */
 const PERIOD_MS = 2_500;
 
 const GAP_MS = 250;
@@ -9,15 +9,14 @@ const SPREAD_OVER = 0.8;
 
 /**
  * Estimates how many tokens other users of the same account leave to this bucket.
- * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: the
- *    requests whose tokens were out when we sent this request, and those sent since. A sum below the limit shows others.
+ * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: the requests with a token out when we sent this one, and later ones. If the sum is below the limit, others are active.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
  * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
  * 4. After a period without a change we take half of the tokens that nobody used in it.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
- * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
+ * 6. Grants are spread over the window, because a burst measures others at one moment only.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. If we fill the first window, others get only 429s, so our responses do not show that there are others. A new bucket
+ * 8. If we fill the first window, others get only 429s, and our responses do not show them. A new bucket
  *    with waiting calls thus keeps its reserved token for `GAP_MS` after its first tokens come back, and a retry gets through.
  */
 export class ForeignUse {

@@ -191,7 +191,7 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
     onDone: ({ callId, endpoint, error, attempts, queuedMs, durationMs }) => {
       const { callDuration, queueDuration } = getMetrics();
       const attributes: Attributes = { 'tracking_client.endpoint': endpoint };
-      // No results yet is what a poll often finds, and no failure.
+      // A poll often finds no results yet, which is not an error.
       const isNotReady = error instanceof ResultsNotReadyError;
       const errorType = error === undefined || isNotReady ? {} : { 'error.type': getErrorType(error) };
       queueDuration.record(queuedMs / 1000, attributes);
@@ -239,7 +239,7 @@ function createWebhookMetrics(meter: Meter) {
     }),
     events: meter.createCounter('tracking_client.webhook.events', {
       unit: '{event}',
-      description: 'Events and proofs of delivery of webhooks, by what became of them',
+      description: 'Events and proofs of delivery in webhooks, by result',
     }),
   };
 }

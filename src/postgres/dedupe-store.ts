@@ -23,7 +23,7 @@ const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 export interface PostgresDedupeStoreOptions {
   /**
    * A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. You close it yourself.
-   * Only a pool recovers from connections that stopped to reply, because the store lets such a pool replace them.
+   * Only a pool recovers from connections that no longer reply: the store lets it replace them.
    */
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */

@@ -46,7 +46,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
--- If a client lost the reply and sent the command again, the tokens of the first run come back when they would have started.
+-- If a client lost the reply and sent the command again, the tokens of the first run come back at their start time.
 local again = first
 while again < first + wanted and redis.call('ZADD', TOKENS, 'XX', 'INCR', ${-SEND_WITHIN_MS - MAX_RETURN_MS}, me .. ':' .. again) do
   again = again + 1
@@ -83,7 +83,7 @@ local function slot_after(given)
   local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
-  -- Without a reported response, a token has its latest possible return. To ask again in time, assume a response at once.
+  -- Without a reported response, a token returns at its latest time. Assume an immediate response instead.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
   return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end

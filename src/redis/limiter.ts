@@ -55,7 +55,7 @@ const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
 /** After a blocked event loop, timers fire before the runtime reads waiting replies, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
-/** After this time a failed bucket no longer delays the line that Redis is back: an unused bucket never tries Redis again. */
+/** After this time a failed bucket no longer delays the log line that Redis is back: an unused bucket never tries Redis again. */
 const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
@@ -92,11 +92,11 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<RedisLimiterOptions>);
 
 /**
- * Shares the rate limits among all processes that use one Redis (6 or newer, or a compatible server), with the
+ * Shares the rate limits among all processes that use one Redis (5 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
  * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the
- * first local request leaves when every token is surely back, about two seconds after the last reply. Configure Redis with
+ * first local request leaves when every token is surely back, at most four seconds after the last reply. Configure Redis with
  * `maxmemory-policy noeviction`: if it loses its keys, the service may refuse requests for up to one second.
  *
  * @example
@@ -437,7 +437,7 @@ class SharedBucket {
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // Redis counted from a time between these two, so take the later one for the start and the earlier one for `sendBy`.
+      // Redis counted from a time between `askedAt` and `now`: start from `now`, and limit `sendBy` from `askedAt`.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#upcoming.push(
         this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),

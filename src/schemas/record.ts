@@ -16,7 +16,7 @@ export type RecordOf<Shape extends z.ZodRawShape> = z.output<RecordSchema<Shape>
 
 interface NamedInternals<Shape extends z.ZodRawShape, Named>
   extends z.core.$ZodObjectInternals<Shape, z.core.$strip> {
-  // `Extract` does not look at the fields of `Named` before it is complete: these fields come from this schema.
+  // `Extract` reads the fields of `Named` late, because they come from this schema.
   output: Extract<Named, RecordOf<Shape>>;
 }
 /**
@@ -68,7 +68,7 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
 
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
- * If an item cannot be such a record, only the first of these is reported, because 20 issues of other items could hide it.
+ * If items are of another kind, only the first is reported, so that other issues do not hide it.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */

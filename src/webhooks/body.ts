@@ -33,7 +33,7 @@ export async function readRequestBody(
     return await readStream(request.body, maxBytes, deadline);
   } catch (cause) {
     if (deadline.aborted) return undefined;
-    throw new WebhookParseError('The body broke off before its end', { cause });
+    throw new WebhookParseError('The request body ended early', { cause });
   }
 }
 

@@ -57,7 +57,7 @@ export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
 }
 
-/** True for an item that was given back, once its round has claimed all. */
+/** True for an item that was given back after the claim of its round. */
 export function isReturned({ state }: WorkItem): boolean {
   return state === 'open';
 }

@@ -29,7 +29,7 @@ interface OpenKey {
   readonly attempts: number;
 }
 
-/** Of a handled key, when it is forgotten, in whole seconds: V8 stores small integers without an object of their own. */
+/** Expiry of a handled key in whole seconds: V8 stores small integers without an extra object. */
 type KeyState = OpenKey | number;
 
 /**
@@ -107,7 +107,7 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: state.attempts + 1 };
   }
 
-  /** Forgets other keys that nobody leases until `keys` fit. If they cannot fit, throws and forgets none. */
+  /** Forgets unleased keys until `keys` fit. If they cannot fit, throws and forgets none. */
   #makeRoom(keys: readonly string[], now: number): void {
     if (this.size + keys.length <= this.#maxKeys) return;
     const spared = new Set(keys);
@@ -147,7 +147,7 @@ function isExpired(state: KeyState, now: number): boolean {
   return (typeof state === 'number' ? state * 1000 : state.leaseUntil + OUTLASTS_SENDER_MS) <= now;
 }
 
-/** Knows the least recently used key. A single iterator is never restarted, because a new one would first skip deleted keys. */
+/** Finds the least recently used key. It keeps one iterator, because a new one would skip all deleted keys first. */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();
@@ -174,7 +174,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // Do not read an empty map, because its iterator ends for good. Else a key follows: all keys before it were deleted.
+    // Do not read an empty map, because its iterator ends for good. If a key is left, the iterator reaches it.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

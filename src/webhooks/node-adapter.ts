@@ -56,7 +56,7 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
   };
 }
 
-/** Only the reply tells Fastify, because a body parser of Express may store the bytes as `raw` on the request. */
+/** Only the reply identifies Fastify: a body parser of Express may set `raw` on the request. */
 function unwrap(
   incoming: NodeRequest | FastifyLikeRequest,
   reply: ServerResponse | FastifyLikeReply,
@@ -100,7 +100,7 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
   const isRead = incoming.readableDidRead || !incoming.readable;
   if (isRead && parsed === undefined) {
     throw new ConfigurationError(
-      'Other code has read the body of the request; it must store it as `body` or `rawBody`',
+      'Other code has read the request body; that code must set `body` or `rawBody`',
     );
   }
   // `duplex` is required for a stream and missing in the type.

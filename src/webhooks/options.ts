@@ -43,7 +43,7 @@ export interface DeadLetterContext extends CallbackContext {
   readonly message: EventsMessage | ProofOfDelivery;
   /** The key under which the event is remembered. */
   readonly key: string;
-  /** What the last attempt threw; a `TrackingError` that says so if there was no further call. */
+  /** The error of the last attempt; a `TrackingError` if the callback was not called again. */
   readonly error: unknown;
 }
 

@@ -175,7 +175,12 @@ class ItemReader {
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
       const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
       if (key === undefined) {
-        this.reject(index, `events[${position}]`, 'less deeply nested, or to have an `eventId`', sentEvent);
+        this.reject(
+          index,
+          `events[${position}]`,
+          'an event with an `eventId`, or with less nesting',
+          sentEvent,
+        );
       } else if (this.#isNew(key)) {
         events.push(event);
         keys.push(key);

@@ -77,16 +77,16 @@ describe('headers', () => {
 
   test.each([
     ['Authorization', '`apiKey`'],
-    ['Connection', 'the transport'],
-    ['content-length', 'the transport'],
-    ['transfer-encoding', 'the transport'],
-    ['host', 'the transport'],
-    ['expect', 'the transport'],
-    ['upgrade', 'the transport'],
-    ['keep-alive', 'the transport'],
+    ['Connection', 'the runtime'],
+    ['content-length', 'the runtime'],
+    ['transfer-encoding', 'the runtime'],
+    ['host', 'the runtime'],
+    ['expect', 'the runtime'],
+    ['upgrade', 'the runtime'],
+    ['keep-alive', 'the runtime'],
   ])('%s → ConfigurationError that names where the header belongs', (name, rest) => {
     const error = new ConfigurationError(
-      `Expected \`headers.${name}\` to be left to ${rest}, got a string of 14 characters`,
+      `Expected \`headers.${name}\` to be set by ${rest}, got a string of 14 characters`,
     );
     expect(() => callOptions({ headers: { [name]: 'Bearer hunter2' } })).toThrow(error);
   });

@@ -233,7 +233,7 @@ describe('a pause of the built-in limiter', () => {
       attempts: 0,
       retryAfterMs: 3_600_000,
       message:
-        'GET https://api.example.test/public/v1/couriers is paused by the service for 3600 s more, longer than `retry.maxRetryAfterMs` allows',
+        'GET https://api.example.test/public/v1/couriers must wait 3600 s, but `retry.maxRetryAfterMs` is 60000 ms',
     });
     expect(requests).toHaveLength(1);
     expect(onRateLimit).toHaveBeenCalledOnce();

@@ -171,7 +171,7 @@ describe('redirects', () => {
       expect(await catchRejection(client.couriers.list())).toMatchObject({
         name: 'ApiError',
         status,
-        message: `GET https://api.example.test/public/v1/couriers responded with a redirect (${status}), which is never followed: the key would travel with it`,
+        message: `GET https://api.example.test/public/v1/couriers responded with a redirect (${status}), which is not followed; set \`baseUrl\` to the final URL`,
       });
       expect(requests).toHaveLength(1);
     },

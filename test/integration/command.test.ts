@@ -69,8 +69,7 @@ describe('import', () => {
       expect(output.stderr).toMatch(/Stopped at line \d+ of rows\.csv: .*file too large \(EFBIG\)/);
       const text = await read((await files())[1]);
       expect(text.length).toBeGreaterThan(3000);
-      for (const line of text.trimEnd().split('\n').slice(1))
-        expect(line).toMatch(/^x,\d+,invalid,.*"$/);
+      for (const line of text.trimEnd().split('\n').slice(1)) expect(line).toMatch(/^x,\d+,invalid,.*"$/);
     });
 
     it('--overwrite and a path that is also standard input → refused, the file is unchanged, nothing sent', async () => {

@@ -191,7 +191,7 @@ export class TrackerStore {
     const same = active.find((candidate) => matches(payload, candidate));
     if (clientTrackerId === null && same !== undefined) return same;
     if (isSynchronous && active.some((candidate) => collides(payload, candidate))) {
-      const message = 'Another tracker of this number has some of these couriers, but not exactly these.';
+      const message = 'Another tracker of this number has an overlapping list of couriers.';
       throw rejection(400, 'tracker_conflict', message);
     }
     return undefined;
