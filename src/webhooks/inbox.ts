@@ -259,6 +259,8 @@ class Round {
     // Renew the lease first, because two receivers must not report the same dead letter.
     await this.#ensureLeases([item]);
     if (!isClaimed(item) || onDeadLetter === undefined) return;
+    // The renewal took time, so look at the abort again.
+    if (this.#signal?.aborted) return setState([item], 'failed');
     const { event, message, key } = item;
     const failure = await this.#call([item], (context) =>
       onDeadLetter(event, { ...context, message, key, error }),

@@ -178,6 +178,26 @@ describe('an abort', () => {
     },
   );
 
+  test('an abort while the lease is renewed for a dead letter → onDeadLetter is not called, and the attempt has failed', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, leaseMs: 60_000 });
+    const fail = () => {
+      store.on('claim', () => shutdown.abort());
+      throw failure;
+    };
+    const processing = inbox.process(E1, () => new Promise((end) => setTimeout(end, 45_000)).then(fail), {
+      signal: shutdown.signal,
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    // Without renewals, the lease is more than half over when the callback fails.
+    store.on('claim', () => Promise.reject(failure));
+    await vi.advanceTimersByTimeAsync(45_000);
+    expect(await processing).toMatchObject({ outcome: 'failed' });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+  });
+
   test('onDeadLetter rejects after an abort → interrupted, and the next attempt calls the callback again', async () => {
     const shutdown = new AbortController();
     const onDeadLetter = vi.fn(async () => {
