@@ -6,7 +6,9 @@ interface Emitter {
   listeners(event: 'error'): readonly object[];
 }
 
-/** The listeners that were added here, and where each logs. */
+/** Marks the listeners that any copy of the package has added. */
+const BRAND = Symbol.for('tracking-client.driverErrors');
+/** Where the listeners of this copy log. */
 const logOfListener = new WeakMap<object, LogAdapter>();
 
 /**
@@ -20,7 +22,7 @@ const logOfListener = new WeakMap<object, LogAdapter>();
 export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
   if (!isEmitter(client)) return;
   const log = resolveLogger(logger, 'warn');
-  const known = client.listeners('error').find((listener) => logOfListener.has(listener));
+  const known = client.listeners('error').find((listener) => BRAND in listener);
   if (known !== undefined) {
     if (logger !== undefined) logOfListener.set(known, log);
     return;
@@ -31,7 +33,7 @@ export function reportDriverErrors(server: string, client: object, logger?: Logg
     logOfListener.get(listener)?.warn(`The ${server} client reported an error: ${formatError(error)}`);
   };
   logOfListener.set(listener, log);
-  client.on('error', listener);
+  client.on('error', Object.assign(listener, { [BRAND]: true }));
 }
 
 function isEmitter(client: object): client is Emitter {

@@ -45,6 +45,18 @@ test.each([
   },
 );
 
+test('a client that two copies of the package use → one line', async () => {
+  const warn = captureConsole();
+  const client = makeClient();
+  new RedisDedupeStore({ redis: client });
+  const source = '../../src/observability/driver-errors.ts?copy';
+  // The query makes vitest load the file again.
+  const copy: typeof import('../../src/observability/driver-errors.ts') = await import(source);
+  copy.reportDriverErrors('Redis', client);
+  client.emit('error', DOWN);
+  expect(warn).toHaveBeenCalledOnce();
+});
+
 test('a client with a listener of the program, added before or after → no line', () => {
   const warn = captureConsole();
   const client = makeClient();
