@@ -157,7 +157,7 @@ export const headersOption = z
         context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
     }
   })
-  .transform((headers): HeaderBag => Object.fromEntries(new Headers(headers)));
+  .transform((headers): HeaderBag => Object.fromEntries(new Headers(Object.entries(headers))));
 
 /** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
 export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
