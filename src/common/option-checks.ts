@@ -57,8 +57,8 @@ export function option<T>(
   return z.custom<T>(isValid, expected(`to be ${rule}`, got));
 }
 
-/** The rule of a number or an enum; every check of its schema shows it whole. */
-const rule = (text: string) => expected(`to be ${text}`, quoteValue);
+/** The rule of a number; every check of its schema shows it whole. Text is not quoted, because it may be a key in the wrong place. */
+const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
 
 export const timeoutOption = z
   .number(rule(`a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`))
@@ -82,10 +82,11 @@ export const switchOption = z.boolean(expected('to be true or false', kindOrNumb
 export const choiceOption = <const Allowed extends string>(allowed: readonly Allowed[]) =>
   z.enum(
     allowed,
-    rule(
+    expected(
       allowed.length > 2
-        ? `one of ${allowed.join(', ')}`
-        : allowed.map((choice) => `"${choice}"`).join(' or '),
+        ? `to be one of ${allowed.join(', ')}`
+        : `to be ${allowed.map((choice) => `"${choice}"`).join(' or ')}`,
+      quoteValue,
     ),
   );
 

@@ -3,6 +3,7 @@ import { quoteValue } from '../../src/common/validation.ts';
 import type { TrackingClient } from '../../src/index.ts';
 import { inboxTableSql } from '../../src/postgres/table.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 
 const trackingNumber = 'LA680658838NL';
@@ -50,7 +51,6 @@ describe('values that are quoted', () => {
     ['an enum option', ({ trackers }, priority) => trackers.get('t', { priority }), 'high', "'high'"],
     ['a numeric limit', ({ trackers }, limit) => trackers.list({ limit }), 501, '501'],
     ['a numeric limit as text', ({ trackers }, limit) => trackers.list({ limit }), '50', "'50'"],
-    ['a duration as text', ({ trackers }, timeoutMs) => trackers.get('t', { timeoutMs }), '30s', "'30s'"],
     ['a method', (client, method) => client.request({ method, path: '/a' }), 'FETCH', "'FETCH'"],
     ['a path', (client, path) => client.request({ method: 'GET', path }), 'couriers', "'couriers'"],
     [
@@ -103,6 +103,12 @@ describe('values that are not quoted', () => {
       (client, path) => client.request({ method: 'GET', path }),
       `https://a:${SECRET}@b.test/c`,
     ],
+    ['a duration as text', ({ trackers }, timeoutMs) => trackers.get('t', { timeoutMs }), SECRET],
+    [
+      'a duration of a webhook handler',
+      async (_client, deadlineMs) => createWebhookHandler({ secret: 'whsec', onEvent() {}, deadlineMs }),
+      SECRET,
+    ],
     ['a base URL', (_client, baseUrl) => makeClient(undefined, { baseUrl }), `a:${SECRET}@b.test`],
     ['a key', (_client, apiKey) => makeClient(undefined, { apiKey }), `${SECRET}"`],
     ['a header', ({ trackers }, headers) => trackers.get('t', { headers }), { 'x-a': `${SECRET}\nb` }],
@@ -134,11 +140,6 @@ describe('the key in a quoted value', () => {
     ['an enum option', ({ trackers }, priority) => trackers.get('t', { priority }), API_KEY],
     ['an enum option of a poll', ({ trackers }, searchBy) => trackers.poll('t', { searchBy }), API_KEY],
     ['the name of an option', ({ trackers }, value) => trackers.get('t', { [value]: 1 }), API_KEY],
-    [
-      'a delay of one tracker',
-      ({ trackers }, initialDelayMs) => trackers.pollMany([]).add({ id: 't', initialDelayMs }),
-      API_KEY,
-    ],
     [
       'the name of a hook',
       (_client, name) => makeClient(undefined, { hooks: { [name]: () => {} } }),

@@ -67,7 +67,7 @@ describe('headers', () => {
     expect(headers).toEqual({ accept: 'b', 'x-tenant': 'a' });
   });
 
-  it('a symbol as a name, which cannot be a header → ignored', () => {
+  test('a symbol as a name, which cannot be a header → ignored', () => {
     // Sound for a test of what callers without types pass.
     const headers = { accept: 'b', [Symbol('aborted')]: false } as Record<string, string>;
     expect(callOptions({ headers }).headers).toEqual({ accept: 'b' });
