@@ -45,6 +45,8 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts'],
           // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
+          // They measure real time, which a busy machine can disturb.
+          retry: 1,
           testTimeout: 30_000,
         },
       },
