@@ -136,7 +136,8 @@ describe('checkOptions', () => {
   });
 
   test('an invalid nested option → ConfigurationError that names its path', () => {
-    const message = "Expected `retry.retries` to be a whole number of at least 0, got a string of 1 character";
+    const message =
+      'Expected `retry.retries` to be a whole number of at least 0, got a string of 1 character';
     expect(() => checkOptions(schema, { retries: '2' }, 'retry')).toThrow(new ConfigurationError(message));
   });
 });
