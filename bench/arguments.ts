@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What `--help` says of an option; `value` names the value of an option that has one, e.g. `<text>`. */
+/** The help text of an option; `value` names its value, for example `<text>`. */
 interface OptionHelp {
   readonly value?: string;
   readonly help: string;

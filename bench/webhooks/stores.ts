@@ -27,7 +27,7 @@ const INBOXES = {
   postgres: ['postgres by hand', 'postgres', 'transaction'],
 } as const;
 
-/** So many events take at least five seconds, so that a receiver's first calls, which compile its code, do not count. */
+/** This number of events takes seconds, so the first calls of a receiver, which compile its code, hardly count. */
 const EVENTS = 4_000;
 
 export function isByHand(inbox: InboxKind): boolean {

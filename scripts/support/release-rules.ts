@@ -1,4 +1,4 @@
-/** What a release is made from. */
+/** The facts that decide whether a release may be made. */
 export interface ReleaseFacts {
   readonly manifest: { readonly version: string; readonly repository?: unknown };
   /** The version in the sources. */

@@ -54,7 +54,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 
 /** A tracker for `trackers.pollMany`, with options of its own. */
 export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialDelayMs'> {
-  /** Its `trackerId`, or your `clientTrackerId` with `searchBy`. */
+  /** The `trackerId`, or your `clientTrackerId` with `searchBy`. */
   readonly id: string;
 }
 

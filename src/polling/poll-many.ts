@@ -305,7 +305,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const raise = [
       '`intervalMs`',
       ...(maxPerSecond === undefined ? [] : ['`maxPerSecond`']),
-      // One poll at a time is all that a single tracker needs.
+      // A single tracker needs only one poll at a time.
       ...(this.size === 1 ? [] : ['`concurrency`']),
     ];
     const message = `Polls start more than one interval late; raise ${raise.join(' or ')}, or read the updates faster`;

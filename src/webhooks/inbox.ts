@@ -160,7 +160,7 @@ class Round {
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  /** One promise for each abandoned claim; resolves when the claim may have reached the store. */
+  /** Has a promise for each abandoned claim, which resolves when the claim may have reached the store. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #items: readonly WorkItem[];
   #leaseEndsAt = 0;

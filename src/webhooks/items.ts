@@ -9,7 +9,7 @@ import type { CallbackContext, WebhookCallbacks } from './options.ts';
 import type { KeyedMessage } from './parse.ts';
 
 export type ItemState =
-  // Not claimed yet, or given back before its turn.
+  // The item was not claimed yet, or was given back before its turn.
   | 'open'
   | 'busy'
   // This receiver has the lease and has not handled the item yet.
