@@ -14,6 +14,7 @@ export default defineConfig({
   },
   test: {
     sequence: { shuffle: true },
+    setupFiles: ['test/support/reset-after-each.ts'],
     // The default leaves one core unused, which is half of a machine with two.
     maxWorkers: '100%',
     projects: [
@@ -22,6 +23,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           isolate: false,
+          unstubEnvs: true,
+          unstubGlobals: true,
           // `npm test` runs these tests beside the build, which slows them down.
           testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
@@ -33,6 +36,8 @@ export default defineConfig({
         test: {
           name: 'contract',
           isolate: false,
+          unstubEnvs: true,
+          unstubGlobals: true,
           testTimeout: 20_000,
           include: ['test/contract/**/*.test.ts'],
         },

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../src/client.ts';
 import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 import { ConfigurationError, isTrackingError } from '../src/errors.ts';
@@ -9,11 +9,6 @@ import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
 const COURIERS = { body: { data: [] } };
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllEnvs();
-});
 
 describe('every endpoint of the table', () => {
   test.each(EVERY_CALL)(

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, type Mock, test, vi } from 'vitest';
+import { describe, expect, type Mock, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { telemetryHooks } from '../src/opentelemetry/index.ts';
@@ -184,10 +184,6 @@ test('a response after 50 ms, then none for 70 ms → the time each attempt took
 });
 
 describe('time in the queue', () => {
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
   test('a second call at a limit of 1 → onRequest, onResponse and onDone get its time in the queue', async () => {
     vi.useFakeTimers();
     const hooks = spies();

@@ -1,13 +1,8 @@
 import { runInNewContext } from 'node:vm';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
 import { formatError, resolveLogger } from '../src/observability/logger.ts';
 import { settled } from './support/settled.ts';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-  vi.restoreAllMocks();
-});
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 

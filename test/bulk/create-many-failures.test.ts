@@ -190,7 +190,6 @@ describe('failures that stop the run', () => {
 describe('a long pause in mid-run', () => {
   beforeEach(() => {
     vi.useFakeTimers();
-    return () => vi.useRealTimers();
   });
 
   /** A service that asks for a pause at the second request, and its client with the built-in limiter. */

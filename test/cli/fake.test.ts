@@ -93,7 +93,6 @@ describe('the flags of the fake', () => {
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'of-the-environment');
     expect(parse().webhookSecret).toBe('of-the-environment');
     expect(parse('--webhook-secret given').webhookSecret).toBe('given');
-    vi.unstubAllEnvs();
   });
 });
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import pc from 'picocolors';
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { createProgram, run } from '../../src/cli/program.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
 
@@ -39,9 +39,6 @@ export async function runLine(line: string) {
 export function connect(fake: FakeTrackingService = createFakeTrackingService()): FakeTrackingService {
   setEnvironment(fake.baseUrl, fake.apiKey);
   vi.stubGlobal('fetch', fake.fetch);
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-  });
   return fake;
 }
 
@@ -49,9 +46,6 @@ export function connect(fake: FakeTrackingService = createFakeTrackingService())
 export function setEnvironment(baseUrl: string | undefined, apiKey: string | undefined): void {
   vi.stubEnv('TRACKING_BASE_URL', baseUrl);
   vi.stubEnv('TRACKING_API_KEY', apiKey);
-  onTestFinished(() => {
-    vi.unstubAllEnvs();
-  });
 }
 
 /** Parses a command line without running it; returns the flags of the subcommand. */

@@ -114,7 +114,6 @@ describe('the command', () => {
       vi.stubEnv('TRACKING_ALLOW_INSECURE_HTTP', variable);
       vi.stubGlobal('fetch', () => Promise.resolve(new Response('{}', { status: 401 })));
       const { exitCode, stderr } = await runLine(`track RR123456785CN ${flag}`);
-      vi.unstubAllGlobals();
       expect(exitCode).toBe(code);
       expect(stderr).toMatch(message);
       expect(stderr).not.toMatch(/allowInsecureHttp|`baseUrl`/);
@@ -129,7 +128,6 @@ describe('the command', () => {
     const ended = runLine('track RR123456785CN');
     await vi.advanceTimersByTimeAsync(60_000);
     vi.useRealTimers();
-    vi.unstubAllGlobals();
     const { exitCode, stderr } = await ended;
     expect(exitCode).toBe(1);
     expect(stderr.trimEnd().split('\n').at(-1)).toMatch(/^tracking-client: .*ECONNREFUSED/);

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { formatReason } from '../../src/cli/terminal.ts';
 import { formatTime, plain } from '../../src/cli/text.ts';
 import { makeTerminal } from './make-terminal.ts';
@@ -32,7 +32,6 @@ describe('formatTime', () => {
     [null, ''],
   ])('%j in 2026 → %j', (text, expected) => {
     vi.useFakeTimers({ now: new Date(2026, 10, 22), toFake: ['Date'] });
-    onTestFinished(() => void vi.useRealTimers());
     expect(formatTime(text)).toBe(expected);
   });
 });

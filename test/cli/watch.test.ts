@@ -1,5 +1,5 @@
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { connect, makeTerminal, runLine } from './make-terminal.ts';
 
@@ -17,10 +17,6 @@ function setUp({ fake = createFakeTrackingService(), isLive = false } = {}) {
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date(2026, 2, 10) });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe('watch', () => {
   it('a number until tracking ends → one line for each event, then a line for the end, exit code 0', async () => {
     const { fake, watch, lines } = setUp();

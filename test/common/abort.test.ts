@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { onAbort } from '../../src/common/abort.ts';
 import { sleep } from '../../src/common/clock.ts';
 import { catchRejection } from '../support/make-client.ts';
@@ -7,10 +7,6 @@ import { catchRejection } from '../support/make-client.ts';
 beforeEach(() => {
   vi.useFakeTimers();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe('onAbort', () => {
   test('a signal that has aborted → the callback is called at once', () => {
     const callback = vi.fn();

@@ -1,9 +1,5 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/common/clock.ts';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 test('fake timers installed after import → the clock follows them', () => {
   vi.useFakeTimers({ now: 1_000 });

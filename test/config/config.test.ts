@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
@@ -11,11 +11,6 @@ const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
 const resolve = (options: Record<string, unknown>) =>
   resolveConfig({ ...base, ...options } as TrackingClientOptions);
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-  vi.unstubAllGlobals();
-});
 
 describe('defaults', () => {
   test('base URL and key only → the documented defaults', () => {

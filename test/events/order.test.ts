@@ -1,11 +1,7 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { OrderableEvent } from '../../src/events/order.ts';
 import { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../../src/index.ts';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 type Order = number | null;
 function event(eventId: string, occurrenceDatetime: string | null, order: Order = null): OrderableEvent {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
 import type { RequestOptions } from '../../src/options.ts';
 import { catchRejection, makeClient, networkFailure, type Step } from '../support/make-client.ts';
@@ -8,10 +8,6 @@ import { settleInVirtualTime } from '../support/virtual-time.ts';
 beforeEach(() => {
   vi.useFakeTimers();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const FILE = 'call-site.test.ts';
 const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
 const input = { trackingNumber: 'LA680658838NL' };

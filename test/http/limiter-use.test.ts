@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AcquireOptions, Limiter, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient, type Step } from '../support/make-client.ts';
@@ -10,11 +10,6 @@ const LONG_PAUSE: Step = { status: 429, headers: { 'retry-after': '3600' }, body
 beforeEach(() => {
   vi.useFakeTimers();
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 /** A limiter that grants every call and records how the pipeline uses the permits. */
 class Recorder implements Limiter {
   readonly spansProcesses = false;

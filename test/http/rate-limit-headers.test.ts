@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readRateLimit, readRetryAfterMs } from '../../src/http/response.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
@@ -11,10 +11,6 @@ const timestamp = (offsetSeconds: number) => String(DATE_SECONDS + offsetSeconds
 function readDelay(headers: Record<string, string>, status = 429): number | undefined {
   return readRetryAfterMs({ status, headers: new Headers(headers) });
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('the delay of a 429', () => {
   test.each<[retryAfter: string, ms: number]>([

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { RetryInfo } from '../../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { TRACKER } from '../support/calls.ts';
@@ -18,11 +18,6 @@ beforeEach(() => {
   // The smallest random number: p-retry waits 500 ms, then 1, 2, 4 and 8 s.
   draw = vi.spyOn(Math, 'random').mockReturnValue(0);
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 /** Lists couriers in virtual time; returns the time of each request and the arguments of `onRetry`. */
 async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
   const sentAt: number[] = [];

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { TrackingError } from '../../src/errors.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { catchRejection, makeClient, type Step } from '../support/make-client.ts';
@@ -7,10 +7,6 @@ import { catchRejection, makeClient, type Step } from '../support/make-client.ts
 beforeEach(() => {
   vi.useFakeTimers();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const REASONS = [
   ['a string', 'enough'],
   ['null', null],

@@ -1,13 +1,9 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient, networkFailure } from '../support/make-client.ts';
 
 const once = { retry: false } as const;
 const input = { trackingNumber: 'LA680658838NL' };
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
 
 describe('failures of fetch', () => {
   const cause = Object.assign(new AggregateError([new Error('a'), new Error('b')]), { code: 'ECONNREFUSED' });

@@ -1,16 +1,12 @@
 // A test runner installs or removes fake timers while a limiter is in use: the clock jumps, and timers that were set before
 // never fire.
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { observe, toAcquire } from './make-limiter.ts';
 
 const CALL = toAcquire(1);
 /** From a response to the return of its token. */
 const RETURN_MS = 1_010;
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function use(limiter: TokenBucketLimiter): Promise<void> {
   const permit = await limiter.acquire(CALL);

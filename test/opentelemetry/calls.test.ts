@@ -1,6 +1,6 @@
 import { context, diag, metrics, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
 import { ResultsNotReadyError, TrackingError } from '../../src/errors.ts';
 import { telemetryHooks } from '../../src/opentelemetry/index.ts';
@@ -27,7 +27,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  vi.useRealTimers();
   context.disable();
   await server.close();
   await recorder.close();

@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import type { PollManyOptions, PollManyUpdate, PollOptions } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackersToPoll } from '../../src/polling/poll-many.ts';
@@ -57,10 +57,6 @@ interface ServiceOptions extends TrackingClientOptions {
 export function polledService(respondTo: RespondTo, options: ServiceOptions = {}) {
   const { latencyMs = 0, respondWithRecord = () => record(true), ...clientOptions } = options;
   vi.useFakeTimers();
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
   const beganAt = performance.now();
   const requests: SeenRequest[] = [];
   const polls: SeenRequest[] = [];

@@ -22,7 +22,6 @@ beforeEach(async () => {
   await store.createTable();
 });
 afterEach(async () => {
-  vi.useRealTimers();
   await database.query('DROP TABLE tracking_inbox');
 });
 

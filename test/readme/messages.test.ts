@@ -2,7 +2,7 @@
 import { TrackingClient, type TrackingClientOptions } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler } from 'tracking-client/webhooks';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { matchesPattern, parseMarkdown, readDocument } from './support/documents.ts';
 
 const NUMBER = 'RR123456785CN';
@@ -91,11 +91,6 @@ beforeEach(() => {
   vi.stubEnv('TRACKING_API_KEY', undefined);
   vi.stubEnv('TRACKING_BASE_URL', undefined);
 });
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.unstubAllEnvs();
-});
-
 it.each(Object.entries(PROVOKED))(
   '%s → its message is quoted in the troubleshooting page',
   async (_, provoke) => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type RedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
 import type { IoredisClient, NodeRedisClient } from '../../src/redis/redis-client.ts';
@@ -213,8 +213,6 @@ describe('options', () => {
 
 describe('Redis that does not respond', () => {
   beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
-
   const hanging = nodeRedis(() => new Promise<never>(() => {}));
 
   test.each([

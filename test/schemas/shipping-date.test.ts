@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { trackerInputSchema } from '../../src/schemas/tracker.ts';
 import { readIssues } from '../support/parse.ts';
 
@@ -9,10 +9,6 @@ const DAY_MS = 86_400_000;
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const issues = (shippingDate: unknown) =>
   readIssues(trackerInputSchema, { trackingNumber: 'LA680658838NL', shippingDate });
 

@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { settled } from './settled.ts';
 
 // Kept from before fake timers replace it.
@@ -46,8 +46,5 @@ export const clock = {
 /** Installs fake timers until the test ends; promises settle in real turns of the event loop. */
 export function useVirtualTime(): typeof clock {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
   return clock;
 }

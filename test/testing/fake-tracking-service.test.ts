@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
@@ -51,9 +51,6 @@ describe('fake.reset', () => {
 describe('the clock', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
   });
   const headers = { authorization: 'Bearer key' };
 

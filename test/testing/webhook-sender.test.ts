@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { createWebhookSender, type WebhookSenderOptions } from '../../src/testing/index.ts';
 import { DAY_MS, makeFake, NUMBER } from './make-fake.ts';
@@ -35,10 +35,6 @@ async function makeSender(receiver: Receiver, count = 1, options: Partial<Webhoo
     (await made.call('GET', `/trackers/${id}/webhook-history/download`)).body.webhooks;
   return { ...made, id, queue, sender, bodies, requests, sentIds, readHistory };
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('sender.flush', () => {
   it('three pushes → sent once each, in order, as JSON, one item per request, without a secret', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { WebhookHandlerOptions } from '../../src/webhooks/index.ts';
 import { makeHandler, post, webhook } from './make-handler.ts';
 import { E1, makeInbox, payload, proofOfDelivery, ScriptedStore, tracking } from './support.ts';
@@ -7,11 +7,6 @@ beforeEach(() => {
   vi.useFakeTimers();
   for (const method of ['warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => {});
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 const failing = () => Promise.reject(new Error('no database'));
 const throwing = () => {
   throw new Error('no metrics');

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { WebhookHandlerOptions } from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookAuthenticationError } from '../../src/webhooks/index.ts';
@@ -180,7 +180,6 @@ describe('store', () => {
     ['development', 0],
   ])('neither store nor inbox in %s → number of warnings: %d', (environment, count) => {
     vi.stubEnv('NODE_ENV', environment);
-    onTestFinished(() => void vi.unstubAllEnvs());
     const logger = { debug() {}, info() {}, warn: vi.fn(), error() {} };
     makeHandler({ logger });
     makeHandler({ logger, store: new MemoryDedupeStore() });

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, vi } from 'vitest';
+import { beforeEach, vi } from 'vitest';
 import type { Claim, DedupeStore, WebhookInboxOptions } from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 
 /** Fakes the timers of each test of a file; call it at the file's top. */
 export function useFakeTimers(): void {
   beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
 }
 
 /** One item of an enveloped payload, with an event per given id. */

@@ -25,9 +25,6 @@ export function collectBreaches(): string[] {
 /** Creates a fake in virtual time. Each response is checked by the contract's schemas; one breach fails the test. */
 export function contractFake(options: FakeTrackingServiceOptions = {}) {
   vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
   const fake = createFakeTrackingService({ limits: false, ...options });
   const breaches = collectBreaches();
 

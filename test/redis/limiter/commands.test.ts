@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { bucketOf, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { watchTimers } from '../../support/watch-timers.ts';
@@ -245,7 +245,6 @@ describe('a process that is frozen for some time', () => {
   function freeze(ms: number): void {
     const thawed = performance.now.bind(performance);
     vi.spyOn(performance, 'now').mockImplementation(() => thawed() + ms);
-    onTestFinished(() => void vi.restoreAllMocks());
   }
 
   test('5 s before it reads a reply → others may have its token, so it is returned and requested again', async () => {
