@@ -14,7 +14,6 @@ export default defineConfig({
   },
   test: {
     sequence: { shuffle: true },
-    setupFiles: ['test/support/reset-after-each.ts'],
     // The default leaves one core unused, which is half of a machine with two.
     maxWorkers: '100%',
     projects: [
@@ -23,8 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           isolate: false,
-          unstubEnvs: true,
-          unstubGlobals: true,
+          setupFiles: ['test/support/reset-after-each.ts'],
           // `npm test` runs these tests beside the build, which slows them down.
           testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
@@ -36,8 +34,7 @@ export default defineConfig({
         test: {
           name: 'contract',
           isolate: false,
-          unstubEnvs: true,
-          unstubGlobals: true,
+          setupFiles: ['test/support/reset-after-each.ts'],
           testTimeout: 20_000,
           include: ['test/contract/**/*.test.ts'],
         },
