@@ -60,6 +60,8 @@ export default defineConfig({
           typecheck: {
             enabled: true,
             only: true,
+            // This compiler is written in Go and takes a third of the time; the build checks `src` with the other one.
+            checker: fileURLToPath(new URL('./node_modules/typescript-native/bin/tsc', import.meta.url)),
             include: ['test/types/**/*.test-d.ts'],
             tsconfig: './tsconfig.json',
           },
