@@ -8,6 +8,7 @@ import { ownKeys } from './redis-clients.ts';
 import { describeWithRedis } from './services.ts';
 
 const LEASE_MS = 500;
+const MAX_ATTEMPTS = 3;
 const IDS = Array.from({ length: 20 }, (_, index) => `e${101 + index}`);
 
 await describeWithRedis('a callback that kills its process with SIGKILL', (url) => {
@@ -17,7 +18,8 @@ await describeWithRedis('a callback that kills its process with SIGKILL', (url) 
   async function deliver(failingId?: string): Promise<KillerReport | string> {
     await sleep(LEASE_MS);
     const body = { trackerId: 't1', events: IDS.map((eventId) => ({ eventId })) };
-    const shared = { serviceUrl: url, keyPrefix, leaseMs: LEASE_MS, body, fatalId: 'e101' };
+    const limits = { leaseMs: LEASE_MS, maxAttempts: MAX_ATTEMPTS };
+    const shared = { serviceUrl: url, keyPrefix, ...limits, body, fatalId: 'e101' };
     const config: KillerConfig = { ...shared, ...(failingId !== undefined && { failingId }) };
     const child = fork(await bundled('test/integration/receivers/killer.ts'), [JSON.stringify(config)]);
     let report: KillerReport | undefined;
@@ -29,10 +31,10 @@ await describeWithRedis('a callback that kills its process with SIGKILL', (url) 
     return report ?? signal ?? `exit code ${code}`;
   }
 
-  test('event 1 of 20 kills ten processes → dead-lettered; event 2, which then fails once, is not', {
+  test('event 1 of 20 kills as many processes as attempts are allowed → dead-lettered; event 2, which then fails once, is not', {
     timeout: 120_000,
   }, async () => {
-    for (let kills = 0; kills < 10; kills += 1) expect(await deliver()).toBe('SIGKILL');
+    for (let kills = 0; kills < MAX_ATTEMPTS; kills += 1) expect(await deliver()).toBe('SIGKILL');
     expect(await deliver('e102')).toEqual({
       handled: IDS.slice(2),
       deadLettered: ['e101'],

@@ -8,6 +8,7 @@ export interface KillerConfig {
   readonly serviceUrl: string;
   readonly keyPrefix: string;
   readonly leaseMs: number;
+  readonly maxAttempts: number;
   readonly body: unknown;
   /** The event whose callback kills the process. */
   readonly fatalId: string;
@@ -30,6 +31,7 @@ const deadLettered: unknown[] = [];
 const inbox = new WebhookInbox({
   store: new RedisDedupeStore({ redis, keyPrefix: config.keyPrefix, commandTimeoutMs: 10_000 }),
   leaseMs: config.leaseMs,
+  maxAttempts: config.maxAttempts,
   onDeadLetter: (event) => void deadLettered.push(event?.eventId),
   onError: () => {},
 });
