@@ -22,9 +22,9 @@ interface Recipe {
 
 /** How a program opens its database, and gives it to the recipe, for each library. */
 const LIBRARIES = {
-  pg: `import pg from 'pg';
+  pg: `import { openPool } from './src/database.ts';
 import { withPg } from './src/with-pg.ts';
-const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+const pool = openPool();
 export const saveOnce = withPg(pool);
 export const close = () => pool.end();`,
   drizzle: `import { drizzle } from 'drizzle-orm/node-postgres';

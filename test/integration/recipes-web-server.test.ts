@@ -96,7 +96,7 @@ beforeEach(async () => {
 describe('web-server.md, toAnswer', () => {
   async function answerOf(id: string) {
     const { toAnswer } = await importFile('to-answer.ts');
-    return toAnswer(await route(id).catch((error) => error));
+    return toAnswer(await route(id).catch((error) => error), () => {});
   }
 
   it.each<[cause: string, status: number, failure: Failure, retryAfter?: string]>([

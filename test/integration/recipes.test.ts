@@ -90,12 +90,9 @@ const pages = readdirSync(join(ROOT, 'docs/recipes')).filter(
 );
 
 describe('every recipe', () => {
-  it.each(pages)('%s → is listed, has files to copy, and is short', (page) => {
+  it.each(pages)('%s → is listed, and has files to copy', (page) => {
     expect(readDocument('docs/recipes/README.md')).toContain(`](${page})`);
-    const text = readDocument(`docs/recipes/${page}`);
     expect(recipeFiles(page.replace('.md', ''))).not.toEqual([]);
-    expect(text.split('\n').length).toBeLessThanOrEqual(150);
-    expect(text).toContain('## Notes');
   });
 });
 
@@ -281,7 +278,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
     expect(lines).toContain(`a mail about ${NUMBER} Delivered`);
   });
 
-  it('pg-boss.md: a webhook before its queue exists → 500, so that the sender repeats it', async () => {
+  it('pg-boss.md: a webhook before its queue exists → 500, so that the service delivers it again', async () => {
     await serving();
     const pool = await makeTables('pg-boss');
     const { eventWebhooks } = await imported<{
