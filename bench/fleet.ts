@@ -74,7 +74,7 @@ if (!quick && only === undefined)
     cases: chosen.map(({ name }) => ({ name, runs: runs.get(name) ?? [] })),
   });
 
-/** Finds the run with the median share, and reports the refusals of the worst run because a limit must hold in every run. */
+/** Finds the run with the median share, and reports the refusals of the worst run because a limit must be kept in every run. */
 function findMiddleRun(name: string, contender: Contender): FleetRun | undefined {
   const ofContender = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
   const share = median(ofContender.map(({ sharePercent }) => sharePercent));

@@ -1,5 +1,5 @@
 /**
- * Compares the limiter of this client with others, on a loopback service that enforces its limit in a process of its own.
+ * Compares the limiter of this client with others, on a loopback service that enforces its limit in another process.
  *
  * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`. `-- --quick` makes fewer calls, runs
  * once and only prints; `-- --only <text>` runs only the cases whose name contains the text, and only prints, too.

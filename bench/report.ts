@@ -49,7 +49,7 @@ function toJson(value: unknown): string {
 /**
  * Puts figures between their two marks in `README.md`.
  *
- * @throws Error when the file does not hold the two marks
+ * @throws Error when the file does not contain the two marks
  */
 export function writeReadmeFigures(name: string, figures: string): void {
   const file = new URL('./README.md', import.meta.url);

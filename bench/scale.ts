@@ -1,5 +1,5 @@
 /**
- * Measures polling and bulk creation at scale in virtual time: hours pass as fast as their work is done, and waits are exact.
+ * Measures polling and bulk import at scale in virtual time: an hour passes as soon as its work is done, and waits are exact.
  *
  * `npm run bench:scale` writes `results/scale.json`. `-- --quick` polls for an hour instead of a day, creates fewer
  * trackers, and only prints; so does a run of some parts. The program exits with 1 when a target is missed.
@@ -19,7 +19,7 @@ const PARTS = {
 
 const { values, parts } = readArguments({
   command: 'bench:scale',
-  summary: 'Measures polling and bulk creation at scale in virtual time.',
+  summary: 'Measures polling and bulk import at scale in virtual time.',
   options: { quick: { help: 'Polls for an hour, creates at most 30,000 trackers, and only prints.' } },
   parts: PARTS,
 });

@@ -61,7 +61,7 @@ if (parts.includes('stores')) {
     'The ratio compares the events per second with the receiver by hand above, which has as many kills.',
   );
   if (!values.quick) writeResult('webhooks-stores.json', { measuredOn, fleets });
-  // A receiver by hand may lose what it had marked when it was killed.
+  // A receiver by hand may lose the events that it had marked when it was killed.
   const isBroken = fleets.some(({ inbox, lost, unexcused }) => !isByHand(inbox) && lost + unexcused > 0);
   if (isBroken) process.exitCode = 1;
 }

@@ -1,6 +1,6 @@
 // Imports 2,000 lines of CSV as trackers: reads only as fast as it sends, shows a progress bar and a summary by status, and
 // writes the failed rows to a CSV that can be imported again. Without TRACKING_BASE_URL, an embedded fake service allows 3
-// requests a second, refuses some rows and loses one response; that takes 7 seconds. Copy to-copy/import-csv.ts into your app.
+// requests a second, refuses some rows and loses one response. The import takes 7 seconds. Copy to-copy/import-csv.ts into your app.
 // Run: npx tsx examples/bulk-import.ts [rows.csv]
 import { createReadStream } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
@@ -87,7 +87,7 @@ if (isLive) bar.stop();
 const { total, ...counts } = summary;
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${pc.bold(`${total} lines`)} in ${seconds} s`);
-// Sound: without `total`, the keys of a summary are the statuses.
+// This type is right: without `total`, the keys of a summary are the statuses.
 for (const [status, count] of Object.entries(counts) as [BulkOutcome['status'], number][]) {
   console.log(
     `  ${COLOURS[status](status.padEnd(9))}${String(count).padStart(5)}  ${pc.dim(MEANINGS[status])}`,

@@ -21,7 +21,7 @@ const ORDER = {
 const IMPORT_SIZE = 1000;
 const FOLLOWED = 50;
 const SECRET = 'whsec-example';
-/** Plays the journey of 77 hours in about four seconds. */
+/** Plays the scenario of 77 hours in about four seconds. */
 const FOUR_SECONDS = { speed: (77 * 3600) / 4 };
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
 
@@ -100,7 +100,7 @@ function showCounts({ received, handled, duplicates }: Readonly<ReceivedCounts>)
     pc.green(`new ${String(handled).padStart(3)}`),
     pc.yellow(`duplicate ${String(duplicates).padStart(4)}`),
   ];
-  // Each journey has six events.
+  // Each scenario has six events.
   webhookLine.update(numbers.join('   '), received / (FOLLOWED * 6 * 3));
 }
 await using receiver = await startReceiver(SECRET, showCounts);

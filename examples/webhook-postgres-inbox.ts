@@ -28,7 +28,7 @@ async function openDatabase(): Promise<Database> {
     };
   }
   const pool = new pg.Pool({ connectionString });
-  // Without these listeners, Node ends the process when the database goes away.
+  // Without these listeners, Node ends the process when the database closes a connection.
   pool.on('error', console.error);
   pool.on('connect', (connection) => connection.on('error', console.error));
   return {

@@ -1,5 +1,5 @@
 // Runs every check: format, lint, types, docs, build, package lint, and all tests. Prints one line for each step and, at the
-// end, the count of all checks. Each step that is no test suite counts as one check.
+// end, the count of all checks. Each step that is not a test suite counts as one check.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Writes the API reference to docs/api, or with `--check` to a folder that is removed again. Fails when the reference holds a
+// Writes the API reference to docs/api, or with `--check` to a folder that is removed again. Fails when the reference has a
 // broken link, or when the comment of an export or of one of its members is incomplete.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -21,7 +21,7 @@ const nothingLost: MeasuredCase['target'] = {
 };
 
 const FOUR = { mode: 'sliding', processes: 4, calls: 200 } as const;
-/** Only our limiter runs in these cases, because the other cases already compare it with the rest. */
+/** Only our limiter runs in these cases, because the other cases already compare it with the other limiters. */
 const ALONE = { ...FOUR, contenders: ['RedisLimiter'] } as const;
 
 export const cases: readonly MeasuredCase[] = [

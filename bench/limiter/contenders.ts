@@ -21,7 +21,7 @@ export async function send({ baseUrl, account }: Target): Promise<Response> {
   return response;
 }
 
-/** Repeats a refused call after `Retry-After`, as is usual around a limiter that does not read responses. */
+/** Retries a refused call after `Retry-After`, as is usual around a limiter that does not read responses. */
 export function withRetries(limited: () => Promise<Response>): () => Promise<void> {
   return async () => {
     for (;;) {

@@ -1,4 +1,4 @@
-/** Makes the call as an app without this package would: with `ky`, one schema of the fields it reads, and one retry policy. */
+/** Makes the call as an app without this package would: with `ky`, one schema of the fields it reads, and one retry rule. */
 import ky, { HTTPError } from 'ky';
 import pRetry from 'p-retry';
 import { z } from 'zod';

@@ -114,7 +114,7 @@ function startPolling(client: TrackingClient) {
   };
 }
 
-/** Receives webhooks over HTTP with an inbox on each store, and makes calls of its own. */
+/** Receives webhooks over HTTP with an inbox on each store, and also makes calls. */
 async function startReceiving(client: TrackingClient) {
   const { postgresUrl: connectionString, schema } = task;
   const openPool = () => {
@@ -125,7 +125,7 @@ async function startReceiving(client: TrackingClient) {
     return pool;
   };
   const [pool, transactionPool] = [openPool(), openPool()];
-  // Ignore errors of the stores, because the audit finds the events that they lose or repeat.
+  // Ignore errors of the stores, because the audit finds every event that was lost or handled twice.
   const onError = () => {};
   const work = () => sleep((Math.random() * CALLBACK_MS) / 2);
   const handleWith = (name: InboxName, store: DedupeStore) =>

@@ -54,7 +54,7 @@ export type MemberMessage =
 
 /** A call outside the polls may take this long. */
 export const TOTAL_TIMEOUT_MS = 30_000;
-/** This header holds the time at which a request was sent. */
+/** This header contains the time at which a request was sent. */
 export const SENT_AT_HEADER = 'x-sent-at';
 
 /** Picks a random item; returns undefined if there is none. */

@@ -15,7 +15,7 @@ const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const keyPrefix = `example:fleet:${process.pid}:`;
 
 const redis = new Redis(redisUrl, { lazyConnect: true, retryStrategy: () => null });
-redis.on('error', () => {}); // `connect` below rejects, too
+redis.on('error', () => {}); // `connect` below reports the same error
 try {
   await redis.connect();
 } catch {
@@ -34,7 +34,7 @@ function nextMessage<Kind extends WorkerMessage['kind']>(
 ): Promise<Extract<WorkerMessage, { kind: Kind }>> {
   return new Promise((resolve, reject) => {
     worker.on('message', (message: WorkerMessage) => {
-      // Sound: `kind` identifies the type.
+      // This type is right: `kind` identifies it.
       if (message.kind === kind) resolve(message as Extract<WorkerMessage, { kind: Kind }>);
     });
     worker.once('exit', (code) => reject(new Error(`A worker ended with code ${code}`)));

@@ -15,12 +15,12 @@ interface Transaction {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Commits once the work resolves, and rolls back when the work rejects. */
+/** Commits if the work resolves, and rolls back if it rejects. */
 export type InTransaction = (work: (transaction: Transaction) => Promise<void>) => Promise<void>;
 
 export interface ParcelWebhooksOptions {
   readonly schema: string;
-  /** More work of your app in the transaction. If it throws, the transaction is rolled back and the webhook comes again. */
+  /** More work of your app in the transaction. If it throws, the transaction is rolled back, and the service delivers again. */
   afterWrites(news: { trackingNumber: string; status: string | null | undefined }): void;
 }
 
@@ -31,7 +31,7 @@ export function parcelWebhooks(
 ) {
   return createWebhookHandler({
     secret,
-    // This store only saves work: the unique key decides, also between processes and after a crash.
+    // This store skips most duplicates early. The unique key stops all others, in any process and after a crash.
     store: new MemoryDedupeStore(),
     onError: (error) => console.log('rolled back:', error instanceof Error ? error.message : error),
     onEvent: (event, { message, key }) =>
@@ -41,14 +41,14 @@ export function parcelWebhooks(
         const isNew = (await transaction.query(insert, [key])).rows.length > 0;
         if (!isNew) return;
         const trackingNumber = message.tracker.trackingNumber ?? '';
-        // Counting shows the danger of repeats: each would add one. The write also locks the row until the end of the transaction,
-        // so that no other transaction changes `last_event` meanwhile.
+        // Without the key, a duplicate would be counted again. The write also locks the row until the end of the transaction, so
+        // that no other transaction changes `last_event` meanwhile.
         const { rows } = await transaction.query(
           `INSERT INTO ${schema}.parcels VALUES ($1, 1)
            ON CONFLICT (tracking_number) DO UPDATE SET counted = parcels.counted + 1 RETURNING last_event`,
           [trackingNumber],
         );
-        // Sound: the statement above returns `last_event`, which only the statement below writes.
+        // This type is right: the statement above returns `last_event`, which only the statement below writes.
         const [{ last_event } = { last_event: null }] = rows as { last_event: string | null }[];
         const known: WebhookEvent | null = last_event === null ? null : JSON.parse(last_event);
         // Webhooks come in any order: an older status must not replace a newer one.

@@ -49,7 +49,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       const cells = contenders.map((contender) => {
         const ofContender = runs.filter((run) => run.contender === contender);
         const share = median(ofContender.map(({ sharePercent }) => sharePercent));
-        // Show the refusals of the worst run, because a limit must hold in every run.
+        // Show the refusals of the worst run, because a limit must be kept in every run.
         return ofContender.length === 0
           ? ''
           : `${Math.max(...ofContender.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;

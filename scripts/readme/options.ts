@@ -5,7 +5,7 @@ import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** These interfaces hold options, too, although their names do not end with `Options`. */
+/** These interfaces contain options, too, although their names do not end with `Options`. */
 const MORE_OPTIONS = ['RawRequest'];
 const FUNCTION = 'function';
 /** These pages explain the options of each entry point. */
