@@ -231,8 +231,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('lambda.md: events of API Gateway, also in base64 → handled once; HEAD → 200, no secret → 401', async () => {
     await serving();
-    const pool = await makeSchema();
-    await pool.query('CREATE TABLE parcel_events (key text PRIMARY KEY, tracker_id text, status text)');
+    const pool = await makeTables('lambda');
     const lambda = await imported<{
       handler(event: object): Promise<{ statusCode: number; body: string }>;
       pool: pg.Pool;
@@ -262,20 +261,29 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('pg-boss.md: every webhook three times and out of order → each event is worked on once', async () => {
     const fake = await serving();
-    vi.stubEnv('PORT', '0');
     const pool = await makeTables('pg-boss');
-    const lines = captured();
-    type Recipe = { webhooks: Webhooks; close(): Promise<void> };
-    const { webhooks, close } = await imported<Recipe>('pg-boss', 'src/main.ts');
-    cleanUps.push(close, () => pool.query('DROP SCHEMA IF EXISTS pgboss CASCADE'));
-    await deliverParcel(fake, webhooks, createTracker);
+    type Boss = { stop(): Promise<void> };
+    type Job = { trackingNumber: string; event: { status: string } };
+    const { startJobs, eventWebhooks } = await imported<{
+      startJobs(connectionString: string, work: (job: Job) => Promise<void>): Promise<Boss>;
+      eventWebhooks(pool: pg.Pool, boss: Boss): Webhooks;
+    }>('pg-boss', 'src/events.ts');
+    const lines: string[] = [];
+    const boss = await startJobs(process.env['DATABASE_URL'] ?? '', async ({ trackingNumber, event }) => {
+      lines.push(`${trackingNumber} ${event.status}`);
+    });
+    cleanUps.push(
+      () => pool.query('DROP SCHEMA IF EXISTS pgboss CASCADE'),
+      () => boss.stop(),
+    );
+    await deliverParcel(fake, eventWebhooks(pool, boss), createTracker);
     const { rows } = await pool.query(
       "SELECT count(*)::int AS jobs FROM pgboss.job WHERE name = 'parcel-events'",
     );
     expect(rows).toEqual([{ jobs: 6 }]);
     await vi.waitUntil(() => lines.length >= 6, { timeout: 30_000, interval: 50 });
     expect(lines.sort()).toHaveLength(6);
-    expect(lines).toContain(`a mail about ${NUMBER} Delivered`);
+    expect(lines).toContain(`${NUMBER} Delivered`);
   });
 
   it('pg-boss.md: a webhook before its queue exists → 500, so that the service delivers it again', async () => {
