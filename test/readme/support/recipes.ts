@@ -19,7 +19,7 @@ export function recipeFiles(recipe: string): RecipeFile[] {
     const path = /^(?:\/\/|--|#) ([\w./[\]-]+\.\w+)\n/.exec(code)?.[1];
     return path === undefined ? [] : [{ path, code }];
   });
-  const borrowed = [...prose.matchAll(/`([\w-]+\.ts)` from \[[\w-]+\.md\]\(([\w-]+)\.md\)/g)].map(
+  const borrowed = [...prose.matchAll(/`([\w-]+\.ts)`\s+from\s+\[[\w-]+\.md\]\(([\w-]+)\.md\)/g)].map(
     ([, name = '', page = '']) => {
       const file = recipeFiles(page).find(({ path }) => path === `src/${name}`);
       if (file === undefined) throw new Error(`Expected ${page}.md to have the file src/${name}`);
