@@ -62,11 +62,11 @@ function unwrap(
   reply: ServerResponse | FastifyLikeReply,
 ): { readonly request: NodeRequest; readonly response: ServerResponse } {
   if (!('hijack' in reply)) {
-    // The cast is sound: every overload pairs a `ServerResponse` with a request of `node:http`.
+    // Safe cast: every overload pairs a `ServerResponse` with a request of `node:http`.
     return { request: incoming as NodeRequest, response: reply };
   }
   reply.hijack();
-  // The cast is sound: Fastify's reply comes with Fastify's request.
+  // Safe cast: Fastify's reply comes with Fastify's request.
   return { request: (incoming as FastifyLikeRequest).raw, response: reply.raw };
 }
 
@@ -80,15 +80,15 @@ async function serve(
     await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
     return;
   }
-  // The sender has closed the connection, so a missing body is no error of the host.
+  // The sender has closed the connection, so a missing body is not an error of the host.
   if (outgoing.destroyed && parsed === undefined) return;
-  const body = new IncomingBody(incoming);
-  const request = toWebRequest(incoming, parsed, body);
+  const request = toWebRequest(incoming, parsed);
   await send(outgoing, await handler(request));
-  body.discard();
+  // Cancelling drains the rest of the body, so that the connection can serve its next request.
+  if (request.body?.locked === false) await request.body.cancel();
 }
 
-function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: IncomingBody): Request {
+function toWebRequest(incoming: IncomingMessage, parsed: unknown): Request {
   const method = incoming.method ?? 'GET';
   const headers = new Headers();
   for (let index = 0; index < incoming.rawHeaders.length; index += 2) {
@@ -107,7 +107,7 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
   const init: RequestInit & { duplex: 'half' } = {
     method,
     headers,
-    body: isRead ? streamParsedBody(parsed) : body.stream(),
+    body: isRead ? streamParsedBody(parsed) : streamBody(incoming),
     duplex: 'half',
   };
   const request = new Request(url, init);
@@ -154,55 +154,22 @@ async function send(outgoing: ServerResponse, response: Response): Promise<void>
 }
 
 /** Unlike `Readable.toWeb`, leaves the request alone until someone reads, and keeps the connection open for the response. */
-class IncomingBody {
-  readonly #incoming: IncomingMessage;
-  #stopListening: (() => void) | undefined;
-
-  constructor(incoming: IncomingMessage) {
-    this.#incoming = incoming;
-  }
-
-  stream(): ReadableStream<Uint8Array> {
-    return new ReadableStream(
-      {
-        pull: (controller) => {
-          this.#stopListening ??= forwardChunks(this.#incoming, controller);
-          this.#incoming.resume();
-        },
-        cancel: () => this.discard(),
+function streamBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  const chunks = incoming.iterator({ destroyOnReturn: false });
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
       },
-      { highWaterMark: 0 },
-    );
-  }
-
-  /** Drains the rest of the body, so that the connection can serve its next request. */
-  discard(): void {
-    if (this.#stopListening === undefined) return;
-    this.#stopListening();
-    this.#incoming.resume();
-  }
+      cancel: () => void drain(chunks).catch(() => {}),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
-function forwardChunks(
-  incoming: IncomingMessage,
-  controller: ReadableStreamDefaultController<Uint8Array>,
-): () => void {
-  const take = (chunk: Uint8Array) => {
-    incoming.pause();
-    controller.enqueue(chunk);
-  };
-  const end = () => controller.close();
-  const breakOff = () => {
-    controller.error(new Error('The connection closed before the body was complete'));
-  };
-  incoming.on('data', take).once('end', end).once('close', breakOff);
-  // Without a listener the error would be uncaught; `close` follows and informs the reader.
-  incoming.on('error', () => {});
-  // If the request is closed already, none of the events above will come.
-  if (incoming.destroyed) breakOff();
-  return () => {
-    incoming.off('data', take).off('end', end).off('close', breakOff);
-    // This ends a pending read; on a closed stream it has no effect.
-    controller.error(new Error('The response was sent before the body was read'));
-  };
+async function drain(chunks: AsyncIterator<unknown>): Promise<void> {
+  let isDone: boolean | undefined = false;
+  while (!isDone) isDone = (await chunks.next()).done;
 }
