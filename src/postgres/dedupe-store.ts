@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import { ConfigurationError } from '../errors.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
-import { batched } from '../webhooks/batched.ts';
 import {
   type Claim,
   DEFAULT_COMMAND_TIMEOUT_MS,
@@ -10,6 +9,7 @@ import {
   OUTLASTS_SENDER_MS,
   storableKey,
 } from '../webhooks/dedupe-store.ts';
+import { batched } from './batched.ts';
 import { type Queryable, queryableOption, withConnection } from './connection.ts';
 import { buildStatements } from './table.ts';
 
@@ -28,7 +28,7 @@ export interface PostgresDedupeStoreOptions {
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** Milliseconds for one call, including the waits for a connection and for a statement that calls share. Default: 2,000. */
+  /** Milliseconds for one call, which may wait for a connection and for the statement before it. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 
@@ -181,7 +181,7 @@ export class PostgresDedupeStore implements DedupeStore {
   ): Promise<readonly Row[]> {
     try {
       const { rows } = await client.query(this.#statements[statement], [...values]);
-      // Sound: every driver returns a row as an object by column name unless it is asked for arrays.
+      // Safe cast: every driver returns a row as an object by column name unless it is asked for arrays.
       return rows as Row[];
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE)) throw error;

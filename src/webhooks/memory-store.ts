@@ -94,40 +94,31 @@ export class MemoryDedupeStore implements DedupeStore {
   #find(key: string, token: string, now: number): Claim {
     const state = this.#keys.get(key);
     if (state === undefined) return FIRST_CLAIM;
-    if (typeof state === 'number') {
-      if (state * 1000 > now) {
-        this.#keys.set(key, state);
-        return { status: 'done' };
-      }
+    if (isExpired(state, now)) {
       this.#keys.delete(key);
       return FIRST_CLAIM;
     }
+    this.#keys.set(key, state);
+    if (typeof state === 'number') return { status: 'done' };
     if (state.token === token) return { status: 'acquired', attempt: state.attempts };
     if (isLeased(state, now)) return { status: 'busy', retryAfterMs: Math.ceil(state.leaseUntil - now) };
     return { status: 'acquired', attempt: state.attempts + 1 };
   }
 
-  /** Forgets unleased keys until `keys` fit. If they cannot fit, throws and forgets none. */
+  /** Forgets the least recently used keys until `keys` fit. Leased keys and `keys` themselves stay. */
   #makeRoom(keys: readonly string[], now: number): void {
-    if (this.size + keys.length <= this.#maxKeys) return;
-    const spared = new Set(keys);
-    const freshCount = keys.filter((key) => this.#keys.get(key) === undefined).length;
-    const surplus = this.size + freshCount - this.#maxKeys;
-    const forgotten: (readonly [key: string, state: KeyState])[] = [];
-    for (let unseen = this.size; unseen > 0 && forgotten.length < surplus; unseen -= 1) {
+    const newCount = keys.filter((key) => this.#keys.get(key) === undefined).length;
+    for (let unseen = this.size; this.size + newCount > this.#maxKeys; unseen -= 1) {
       const oldest = this.#keys.leastRecent();
-      if (oldest === undefined) break;
+      if (unseen === 0 || oldest === undefined) {
+        throw new TrackingError(
+          `The memory store has no room for ${newCount} more keys: it can lease ${this.#maxKeys} at once; raise \`maxKeys\``,
+        );
+      }
       const [key, state] = oldest;
       this.#keys.delete(key);
-      // A key that is in use becomes the most recently used one.
-      if (spared.has(key) || isLeased(state, now)) this.#keys.set(key, state);
-      else forgotten.push(oldest);
+      if (isLeased(state, now) || keys.includes(key)) this.#keys.set(key, state);
     }
-    if (forgotten.length >= surplus) return;
-    for (const [key, state] of forgotten) this.#keys.set(key, state);
-    throw new TrackingError(
-      `The memory store has no room for ${freshCount} more keys: it can lease ${this.#maxKeys} at once; raise \`maxKeys\``,
-    );
   }
 
   #forgetExpired(now: number): void {

@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { ConfigurationError } from '../../src/errors.ts';
 import { inboxTableSql, PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
-import { expectAgreementWithModel } from '../webhooks/model-agreement.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MINUTE = { leaseMs: 60_000 };
@@ -36,12 +35,6 @@ function scripted(rows: unknown[]): Queryable {
 
 describe('contract', () => {
   testDedupeStoreContract(() => store, pass);
-
-  test(
-    'any sequence of calls → the same results as the model',
-    () => expectAgreementWithModel(store, { now: Date.now, pass }, 150),
-    60_000,
-  );
 });
 
 describe('claim', () => {
@@ -195,22 +188,6 @@ describe('calls while a statement is under way', () => {
     expect(await shared.claim(['c'], { token: 'other', ...MINUTE })).toEqual([
       { status: 'acquired', attempt: 2 },
     ]);
-  });
-
-  test('more than 1,000 keys wait → several statements; a call is never split', async () => {
-    const { store: shared, claims } = recording();
-    const buildKeys = (name: string, count: number) =>
-      Array.from({ length: count }, (_, index) => `${name}${index}`);
-    const calls = [
-      buildKeys('a', 1),
-      buildKeys('b', 600),
-      buildKeys('c', 600),
-      buildKeys('d', 1_500),
-      buildKeys('e', 1),
-    ];
-    const found = await Promise.all(calls.map((keys) => shared.claim(keys, { token: 'mine', ...MINUTE })));
-    expect(claims).toEqual([1, 600, 600, 1_500, 1]);
-    expect(found.map(({ length }) => length)).toEqual(claims);
   });
 
   test('a shared statement that fails → all its calls reject, and the next statement is sent', async () => {

@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { mock } from 'node:test';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
 import { WebhookInbox } from '../../src/webhooks/index.ts';
 import { settled } from '../support/settled.ts';
@@ -91,20 +90,6 @@ describe('a database that hangs', () => {
     await Promise.all([outcomes, later]);
   });
 
-  test('a call that gives up while it waits for other statements → never sent', async () => {
-    const clock = useVirtualTime();
-    const database = new SlowDatabase();
-    const { pool, log } = makePool(database.query);
-    const store = new PostgresDedupeStore({ pool });
-    const full = Array.from({ length: 1_000 }, (_, index) => `full-${index}`);
-    const outcomes = Promise.allSettled([['a'], full, ['late']].map((keys) => store.claim(keys, LEASE)));
-    await clock.advance(2_000);
-    expect(await outcomes).toMatchObject([TOO_LATE, TOO_LATE, TOO_LATE]);
-    await clock.advance(10_000);
-    expect(database.sent).toEqual([['a'], full]);
-    expect(log).toEqual(['lent', 'lent', 'destroyed', 'destroyed']);
-  });
-
   test('a claim that succeeds after its limit → the inbox releases its keys at once', async () => {
     const clock = useVirtualTime();
     const database = new SlowDatabase(2_500, 0, 0);
@@ -119,19 +104,6 @@ describe('a database that hangs', () => {
     expect(released).not.toHaveBeenCalled();
     await clock.advance(1);
     expect(released).toHaveBeenCalledOnce();
-  });
-
-  test('timers faked by node:test → the limit follows them', async () => {
-    mock.timers.enable({ apis: ['setTimeout'] });
-    onTestFinished(() => mock.timers.reset());
-    const { pool, log } = makePool(new SlowDatabase().query);
-    const store = new PostgresDedupeStore({ pool });
-    const outcome = Promise.allSettled([store.claim(['a'], LEASE)]);
-    await settled();
-    mock.timers.tick(2_000);
-    expect(await outcome).toMatchObject([TOO_LATE]);
-    mock.timers.tick(2_000);
-    expect(log).toEqual(['lent', 'destroyed']);
   });
 });
 

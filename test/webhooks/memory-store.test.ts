@@ -51,14 +51,6 @@ describe('bounds', () => {
     expect(store.size).toBe(2);
   });
 
-  test('too many keys in one claim → no key is leased, no other key is deleted', async () => {
-    const { store, commit, readStatus } = makeStore(2);
-    await commit('a');
-    await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('no room for 3 more keys');
-    expect(store.size).toBe(1);
-    expect(await readStatus('a')).toBe('done');
-  });
-
   test('keys that are done in a claim → not deleted for the new keys of that claim', async () => {
     const { store, commit } = makeStore(2);
     await commit('a', 'b');
@@ -66,46 +58,11 @@ describe('bounds', () => {
     expect(await store.claim(['a'], lease)).toMatchObject([{ status: 'done' }]);
   });
 
-  test('a store full of keys that are done in the same claim → rejects, the keys stay done', async () => {
-    const { store, commit } = makeStore(2);
-    await commit('a', 'b');
-    await expect(store.claim(['a', 'b', 'c'], lease)).rejects.toThrow(TrackingError);
-    expect(await store.claim(['a', 'b'], lease)).toEqual([{ status: 'done' }, { status: 'done' }]);
-  });
-
-  test('a store full of failed keys → one failed key is deleted', async () => {
-    const { store, readStatus } = makeStore(2);
-    await store.claim(['a', 'b'], lease);
-    await store.release(['a'], lease);
-    expect(await readStatus('c')).toBe('acquired');
-    expect(await readStatus('b', otherLease)).toBe('busy');
-  });
-
   test('a store full of expired leases → one expired key is deleted', async () => {
     const { store, readStatus, pass } = makeStore(1);
     await store.claim(['a'], lease);
     pass(60_000);
     expect(await readStatus('b')).toBe('acquired');
-  });
-
-  test('a store full of failed keys and one handled key → the failed keys are deleted first, as many as there are new keys', async () => {
-    const { store, commit, readStatus } = makeStore(4);
-    await store.claim(['failed-1', 'failed-2', 'failed-3'], lease);
-    await store.release(['failed-1', 'failed-2', 'failed-3'], lease);
-    await commit('done');
-    await store.claim(['new-1', 'new-2'], lease);
-    expect(store.size).toBe(4);
-    expect(await readStatus('done')).toBe('done');
-    expect(await store.claim(['failed-3'], lease)).toMatchObject([{ attempt: 2 }]);
-  });
-
-  test('a store full of handled keys, and one that failed later → a handled key is deleted, the attempt is kept', async () => {
-    const { store, commit } = makeStore(3);
-    await commit('a', 'b');
-    await store.claim(['failed'], lease);
-    await store.release(['failed'], lease);
-    await store.claim(['new'], lease);
-    expect(await store.claim(['failed'], lease)).toMatchObject([{ attempt: 2 }]);
   });
 
   test('a store full of failed keys, one claimed again with a new key → the other failed key is deleted', async () => {

@@ -1,8 +1,5 @@
 import { withTimeLimit } from '../common/time-limit.ts';
-import { callStore, StoreTimeoutError } from './dedupe-store.ts';
-
-/** Limits the size of a shared statement. A call with more items is not split, but sent alone. */
-const MAX_BATCH_ITEMS = 1_000;
+import { callStore, StoreTimeoutError } from '../webhooks/dedupe-store.ts';
 
 interface WaitingCall<Item, Result> {
   readonly items: readonly Item[];
@@ -14,27 +11,15 @@ interface WaitingCall<Item, Result> {
 
 /**
  * Calls made while a statement is under way share the next statement; if it fails, all of them fail. After `limitMs` a call
- * rejects and the next statement starts. `send` takes the items when it is ready to send them, without the items of calls that
- * have given up by then, and resolves to one result per item.
+ * rejects and the next statement starts. `send` resolves to one result for each item. It takes the items only when it has a
+ * connection, so calls that gave up while they waited for the connection are left out.
  */
 export function batched<Item, Result>(
   send: (takeItems: () => readonly Item[]) => Promise<readonly Result[]>,
   limitMs: number,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
-  const waiting = new Set<WaitingCall<Item, Result>>();
+  let waiting: WaitingCall<Item, Result>[] = [];
   let isUnderWay = false;
-
-  function takeCalls(): readonly WaitingCall<Item, Result>[] {
-    const calls: WaitingCall<Item, Result>[] = [];
-    let itemCount = 0;
-    for (const call of waiting) {
-      itemCount += call.items.length;
-      if (calls.length > 0 && itemCount > MAX_BATCH_ITEMS) break;
-      calls.push(call);
-      waiting.delete(call);
-    }
-    return calls;
-  }
 
   async function sendCalls(calls: readonly WaitingCall<Item, Result>[]): Promise<void> {
     let sent: readonly WaitingCall<Item, Result>[] = [];
@@ -56,8 +41,9 @@ export function batched<Item, Result>(
   async function sendWaiting(): Promise<void> {
     if (isUnderWay) return;
     isUnderWay = true;
-    while (waiting.size > 0) {
-      const calls = takeCalls();
+    while (waiting.length > 0) {
+      const calls = waiting;
+      waiting = [];
       // A statement that takes too long goes on, but later calls do not wait for it.
       await callStore(() => sendCalls(calls), limitMs).catch(() => {});
     }
@@ -69,10 +55,9 @@ export function batched<Item, Result>(
     const result = new Promise<readonly Result[]>((resolve, reject) => {
       const call = { items, resolve, reject, hasGivenUp: false };
       giveUp = () => {
-        waiting.delete(call);
         call.hasGivenUp = true;
       };
-      waiting.add(call);
+      waiting.push(call);
       void sendWaiting();
     });
     return withTimeLimit(
