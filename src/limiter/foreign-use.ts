@@ -12,7 +12,7 @@ const SPREAD_OVER = 0.8;
  * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: the requests with a token out when we sent this one, and later ones. If the sum is below the limit, others are active.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
  * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
- * 4. After a period without a change we take half of the tokens that nobody used in it.
+ * 4. After a period in which our share did not change, we add half of the tokens that nobody used in that period.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst measures others at one moment only.
  * 7. After a period in which others used nothing, the full limit is ours again.

@@ -54,7 +54,7 @@ export interface BucketSnapshot {
   readonly pausedUntil: number | null;
 }
 
-/** Grants permission to send, so that no window of the service holds more requests than the service allows. */
+/** Grants permission to send, so that no window of the service contains more requests than the service allows. */
 export interface Limiter {
   /** True if processes share the limits; the account then needs a name that is the same in all processes. */
   readonly spansProcesses: boolean;
@@ -108,7 +108,7 @@ export class LongPauseError extends TrackingError {
 
   constructor(pausedForMs: number) {
     super(
-      `The service pauses this endpoint for ${Math.ceil(pausedForMs)} ms more, longer than the call waits`,
+      `The service pauses this endpoint for ${Math.ceil(pausedForMs)} ms more, which is longer than the call waits; raise \`maxRetryAfterMs\``,
     );
     this.pausedForMs = pausedForMs;
   }
@@ -222,23 +222,21 @@ function computeLimit(
 /** Idle buckets are forgotten each time the number of buckets has grown by this, so that keys which change daily leak no memory. */
 const CLEAN_EVERY_BUCKETS = 256;
 
-interface Bucket {
-  isIdle(): boolean;
-  snapshot(): BucketSnapshot;
-}
-
 /** The buckets of one limiter; the first call of a bucket creates it. */
-export class Buckets<B extends Bucket> {
+export class Buckets<Bucket extends { snapshot(): BucketSnapshot }> {
   readonly #limits: LimiterOptions['limits'];
-  readonly #create: (id: BucketId, configured: ConfiguredLimit) => B;
-  readonly #buckets = new Map<string, B>();
+  readonly #create: (id: BucketId, configured: ConfiguredLimit) => Bucket;
+  readonly #buckets = new Map<string, Bucket>();
 
-  constructor(limits: LimiterOptions['limits'], create: (id: BucketId, configured: ConfiguredLimit) => B) {
+  constructor(
+    limits: LimiterOptions['limits'],
+    create: (id: BucketId, configured: ConfiguredLimit) => Bucket,
+  ) {
     this.#limits = limits;
     this.#create = create;
   }
 
-  get(id: BucketId): B {
+  get(id: BucketId): Bucket {
     const key = formatBucketKey(id);
     const known = this.#buckets.get(key);
     if (known) return known;
@@ -255,11 +253,14 @@ export class Buckets<B extends Bucket> {
   }
 
   #forgetIdle(): void {
-    for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
+    for (const [key, bucket] of this.#buckets) {
+      const { inUse, queued, pausedUntil } = bucket.snapshot();
+      if (inUse === 0 && queued === 0 && pausedUntil === null) this.#buckets.delete(key);
+    }
   }
 }
 
-/** One string per bucket. Neither a URL nor an endpoint name holds a line break, so no two buckets share a key. */
+/** One string per bucket. Neither a URL nor an endpoint name contains a line break, so no two buckets share a key. */
 export function formatBucketKey({ baseUrl, account, endpoint }: BucketId): string {
   return `${endpoint}\n${baseUrl}\n${account}`;
 }

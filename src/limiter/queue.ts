@@ -13,30 +13,6 @@ interface WaitingCall {
   readonly request: TokenRequest;
   readonly sequence: number;
   unsubscribe?: () => void;
-  previous?: WaitingCall | undefined;
-  next?: WaitingCall | undefined;
-}
-
-class FifoQueue {
-  first: WaitingCall | undefined;
-  last: WaitingCall | undefined;
-  size = 0;
-
-  append(call: WaitingCall): void {
-    call.previous = this.last;
-    if (this.last) this.last.next = call;
-    else this.first = call;
-    this.last = call;
-    this.size += 1;
-  }
-
-  remove(call: WaitingCall): void {
-    if (call.previous) call.previous.next = call.next;
-    else this.first = call.next;
-    if (call.next) call.next.previous = call.previous;
-    else this.last = call.previous;
-    this.size -= 1;
-  }
 }
 
 interface QueueOptions {
@@ -48,7 +24,7 @@ interface QueueOptions {
 /** The calls that wait for a token of one bucket, in one lane per priority, and the rule that chooses the next one. */
 export class CallQueue {
   readonly #options: QueueOptions;
-  readonly #lanes = { interactive: new FifoQueue(), background: new FifoQueue() };
+  readonly #lanes = { interactive: new Set<WaitingCall>(), background: new Set<WaitingCall>() };
   #sequence = 0;
   #interactiveRun = 0;
 
@@ -71,7 +47,7 @@ export class CallQueue {
     }
     this.#sequence += 1;
     const call: WaitingCall = { request, sequence: this.#sequence };
-    this.#lanes[request.priority].append(call);
+    this.#lanes[request.priority].add(call);
     const { signal } = request;
     if (signal === undefined) return;
     call.unsubscribe = onAbort(signal, () => {
@@ -83,9 +59,10 @@ export class CallQueue {
   /** Finds the call that goes next; background calls leave `reserved` of the `free` tokens to interactive ones. */
   next(free: number, reserved: number): WaitingCall | undefined {
     if (free <= 0) return undefined;
-    const background = this.#lanes.background.first;
+    const [background] = this.#lanes.background;
+    const [interactive] = this.#lanes.interactive;
     if (background && this.#interactiveRun >= MAX_INTERACTIVE_BEFORE_BACKGROUND) return background;
-    return this.#lanes.interactive.first ?? (free > reserved ? background : undefined);
+    return interactive ?? (free > reserved ? background : undefined);
   }
 
   take(free: number, reserved: number): TokenRequest | undefined {
@@ -103,17 +80,14 @@ export class CallQueue {
     }
   }
 
-  /** Rejects the latest calls while more than `maxQueue` wait. */
+  /** Rejects the latest calls beyond `maxQueue`. */
   rejectExcess(): void {
     const { endpoint, maxQueue } = this.#options;
-    while (this.size > maxQueue) {
-      const { last: interactive } = this.#lanes.interactive;
-      const { last: background } = this.#lanes.background;
-      const isInteractiveLatest = (interactive?.sequence ?? 0) > (background?.sequence ?? 0);
-      const latest = isInteractiveLatest ? interactive : background;
-      if (latest === undefined) return;
+    if (this.size <= maxQueue) return;
+    const inOrder = this.#calls().sort((a, b) => a.sequence - b.sequence);
+    for (const call of inOrder.slice(maxQueue)) {
       const message = `The queue of \`${endpoint}\` is full (\`maxQueue\` is ${maxQueue}); this call was not sent`;
-      this.#reject(latest, new QueueFullError(message));
+      this.#reject(call, new QueueFullError(message));
     }
   }
 
@@ -121,15 +95,12 @@ export class CallQueue {
     for (const call of this.#calls()) this.#reject(call, createReason());
   }
 
-  *#calls(): Iterable<WaitingCall> {
-    for (const lane of [this.#lanes.interactive, this.#lanes.background]) {
-      // A call that is removed during the loop keeps its `next`, so the loop goes on.
-      for (let call = lane.first; call; call = call.next) yield call;
-    }
+  #calls(): WaitingCall[] {
+    return [...this.#lanes.interactive, ...this.#lanes.background];
   }
 
   #remove(call: WaitingCall): void {
-    this.#lanes[call.request.priority].remove(call);
+    this.#lanes[call.request.priority].delete(call);
     call.unsubscribe?.();
   }
 

@@ -29,7 +29,8 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
 
 /**
  * Lets requests leave as fast as the service allows (docs/service.md 6.1), never faster. Clients of one account in one process
- * share the rate limits by sharing the limiter. If responses show that others use the account, too, they get a part.
+ * share the rate limits by sharing the limiter. If responses show that others use the account, too, the limiter leaves
+ * a part of the limit to them.
  *
  * A used token comes back one second after the *response* arrived, because the service may have counted the request at any
  * moment until then. A 429 pauses only its own endpoint (6.3), for an hour at most.
@@ -111,13 +112,6 @@ class Bucket {
       queued: this.#queue.size,
       pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
     };
-  }
-
-  /** True if forgetting the bucket loses nothing but the limit that the service announced. */
-  isIdle(): boolean {
-    const { limit, inUse, queued, pausedUntil } = this.snapshot();
-    const isAlone = this.#foreignUse.computeMaxOut(limit, systemClock.now(), false) === limit;
-    return inUse === 0 && queued === 0 && pausedUntil === null && isAlone;
   }
 
   #send(token: Token): void {

@@ -6,9 +6,9 @@ interface Emitter {
   listeners(event: 'error'): readonly object[];
 }
 
-/** Marks the listeners that any copy of the package has added. */
+/** Marks a listener of this package, so that another copy of the package finds it. */
 const BRAND = Symbol.for('tracking-client.driverErrors');
-/** Where the listeners of this copy log. */
+/** The log of each listener that this copy has added. */
 const logOfListener = new WeakMap<object, LogAdapter>();
 
 /**

@@ -35,7 +35,7 @@ import {
 } from '../limiter/limiter.ts';
 import { CallQueue } from '../limiter/queue.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
-import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
+import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import {
   formatKeys,
   HORIZON_MS,
@@ -55,8 +55,6 @@ const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
 /** After a blocked event loop, timers fire before the runtime reads waiting replies, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
-/** After this time a failed bucket no longer delays the log line that Redis is back: an unused bucket never tries Redis again. */
-const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions extends LimiterOptions {
@@ -73,7 +71,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
   readonly commandTimeoutMs?: number | undefined;
   /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** Logs one line when Redis becomes unavailable, and one when it is back. Default: `console`. */
+  /** Logs when Redis becomes unavailable, and when it is back, each at most once a minute. Default: `console`. */
   readonly logger?: Logger | undefined;
 }
 
@@ -129,25 +127,21 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Logs a line when the first bucket loses Redis and when the last has it back, because each shard of a cluster fails alone. */
+/** Logs each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed
     ? 'this process uses only its own share of the limit (`processes`)'
     : 'calls reject with ConnectionError (`onUnavailable`)';
-  const lastFailures = new Map<SharedBucket, number>();
+  const [countLost, countBack] = [limitLines(), limitLines()];
   return {
-    onFailure(bucket: SharedBucket, error: unknown): void {
-      if (lastFailures.size === 0)
-        log.warn(`The rate limiter lost Redis (${formatError(error)}); until Redis is back, ${effect}`);
-      lastFailures.set(bucket, systemClock.now());
+    onFailure(error: unknown): void {
+      if (countLost() === undefined) return;
+      log.warn(`The rate limiter lost Redis (${formatError(error)}); until Redis is back, ${effect}`);
     },
-    onSuccess(bucket: SharedBucket): void {
-      if (lastFailures.size === 0) return;
-      lastFailures.delete(bucket);
-      const oldest = systemClock.now() - FORGET_FAILURE_MS;
-      for (const [idle, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(idle);
-      if (lastFailures.size === 0) log.info('Redis is back; the rate limiter shares the whole limit again');
+    onRecovery(): void {
+      if (countBack() === undefined) return;
+      log.info('Redis is back; the rate limiter shares the whole limit again');
     },
   };
 }
@@ -229,11 +223,6 @@ class SharedBucket {
       queued: this.#queue.size,
       pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
     };
-  }
-
-  isIdle(): boolean {
-    const { inUse, queued, pausedUntil } = this.snapshot();
-    return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isAsking;
   }
 
   #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
@@ -357,7 +346,7 @@ class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // If the try is overdue, Redis may be back and other processes may use the full limit, so grant no share.
+    // If the next try of Redis is late, Redis may be back, and other processes may use the full limit. Then grant no share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
@@ -397,8 +386,8 @@ class SharedBucket {
       // A client may queue a command until Redis is back, and its report would be stale by then, so try an empty command first.
       if (this.#outage) await this.#run(PROBE);
       await this.#exchange();
+      if (this.#outage !== undefined) this.#options.onRecovery();
       this.#outage = undefined;
-      this.#options.onSuccess(this);
     } catch (error) {
       this.#noteOutage(error, askedAt);
     }
@@ -456,7 +445,7 @@ class SharedBucket {
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
-    this.#options.onFailure(this, error);
+    this.#options.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#clearUnreported();

@@ -155,7 +155,7 @@ describe.each([
   ['a client of ioredis', ioredis],
 ])('scripts on %s', (_title, connect) => {
   /** A store on a server that knows the script of some keys, and that loads a script which is sent as a whole. */
-  function makeServer({ knows = [], broken = [] }: { knows?: string[]; broken?: string[] } = {}) {
+  function makeServer(...knows: string[]) {
     const log: string[] = [];
     const loaded = new Set<string>();
     const redis: RedisClient = connect(async (command, script, keys, values) => {
@@ -163,7 +163,6 @@ describe.each([
       log.push(`${command} ${keys} ${values}`);
       // A cluster, so that each key is sent alone.
       if (keys.length > 1) throw new Error("CROSSSLOT Keys in request don't hash to the same slot");
-      if (broken.includes(key)) throw new Error(`OOM command not allowed for ${key}`);
       if (command === 'eval') loaded.add(createHash('sha1').update(script).digest('hex'));
       else if (!knows.includes(key) && !loaded.has(script)) throw new Error('NOSCRIPT No matching script.');
       return [];
@@ -173,7 +172,7 @@ describe.each([
   const options = { retainMs: 1 };
 
   test('a script that the server knows → sent by its SHA-1', async () => {
-    const { store, log } = makeServer({ knows: ['p:a'] });
+    const { store, log } = makeServer('p:a');
     await store.commit(['a'], options);
     expect(log).toEqual(['evalsha p:a 1']);
   });
@@ -183,12 +182,6 @@ describe.each([
     await store.commit(['a'], options);
     await store.commit(['b'], options);
     expect(log).toEqual(['evalsha p:a 1', 'eval p:a 1', 'evalsha p:b 1']);
-  });
-
-  test('one script fails → rejects with its error when all scripts have ended, without a retry', async () => {
-    const { store, log } = makeServer({ knows: ['p:a', 'p:b', 'p:c'], broken: ['p:b', 'p:c'] });
-    await expect(store.commit(['a', 'b', 'c'], options)).rejects.toThrow('OOM command not allowed for p:b');
-    expect(log).toHaveLength(4);
   });
 });
 

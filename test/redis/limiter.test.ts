@@ -3,13 +3,7 @@ import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { formatKeys } from '../../src/redis/limiter-script.ts';
 import { settled } from '../support/settled.ts';
-import {
-  bucket,
-  grantAll,
-  grantNone,
-  makeRedisLimiter,
-  ScriptedRedis,
-} from './limiter/make-redis-limiter.ts';
+import { bucket, makeRedisLimiter, ScriptedRedis } from './limiter/make-redis-limiter.ts';
 
 describe('options', () => {
   test.each([
@@ -57,43 +51,5 @@ describe('snapshot', () => {
     await settled();
     expect(calls[0]?.permit?.tokensLeft).toBe(0);
     expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
-  });
-});
-
-describe('many accounts', () => {
-  /** Uses enough other accounts, once each, that the limiter deletes idle buckets. */
-  async function useManyAccounts({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
-    for (let account = 0; account < 256; account += 1) {
-      const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
-      await settled();
-      call.permit?.cancel();
-    }
-    await clock.advance(1);
-    acquire({ bucket: { ...bucket, account: 'one more' } });
-  }
-
-  test.each<[string, (made: ReturnType<typeof makeRedisLimiter>) => unknown]>([
-    ['a token in use', ({ sent }) => sent()],
-    [
-      'a waiting call',
-      async ({ acquire, redis }) => {
-        redis.reply = grantNone;
-        acquire();
-        await settled();
-        redis.reply = grantAll;
-      },
-    ],
-    [
-      'a pause',
-      async ({ sent, clock }) => {
-        (await sent()).report({ status: 429, retryAfterMs: 60_000 });
-        await clock.advance(2_000);
-      },
-    ],
-  ])('a bucket with %s → kept', async (_title, occupy) => {
-    const made = makeRedisLimiter();
-    await occupy(made);
-    await useManyAccounts(made);
-    expect(made.limiter.snapshot(bucket)).toBeDefined();
   });
 });

@@ -96,14 +96,6 @@ describe('commands about the endpoint', () => {
     expect(redis.commands[1]?.pauseMs).toBe(0);
   });
 
-  test('a second report of one request → ignored', async () => {
-    const { sent, limiter } = makeRedisLimiter();
-    const permit = await sent();
-    permit.report({ status: 200 });
-    permit.report({ status: 429, retryAfterMs: 4_000 });
-    expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
-  });
-
   test('a 429 while a command is under way → its pause is sent right afterwards', async () => {
     const { sent, redis } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
@@ -124,16 +116,6 @@ describe('commands about the endpoint', () => {
     await clock.advance(300);
     expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([5]);
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
-  });
-
-  test('two responses in reverse order → the limit of the later request is sent', async () => {
-    const { sent, redis, clock } = makeRedisLimiter();
-    const older = await sent();
-    await clock.advance(10);
-    (await sent()).report({ status: 200, announcedLimit: 5 });
-    older.report({ status: 200, announcedLimit: 7 });
-    await settled();
-    expect(redis.commands.at(-1)?.announcedLimit).toBe(5);
   });
 
   test('a new limit from Redis → a response to an older request does not restore the old limit', async () => {
