@@ -19,7 +19,10 @@ export function buildAuthenticator(
     try {
       current = await secret();
     } catch (cause) {
-      throw new ConfigurationError('The `secret` function failed', { cause });
+      throw new ConfigurationError(
+        'The `secret` function threw an error (the `cause`), so the webhook could not be checked',
+        { cause },
+      );
     }
     checkBearer(authorization, digestSecrets(current));
   };

@@ -1,12 +1,15 @@
 import { onAbort } from '../common/abort.ts';
+import { quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
 export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
-  if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
+  if (encoding !== '' && encoding !== 'identity') {
+    return `Expected an uncompressed body, got the \`content-encoding\` ${quoteValue(encoding)}`;
+  }
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type === '' || type === 'text/json' || /^application\/(?:[^/]+\+)?json$/.test(type)) return undefined;
-  return 'Expected a body of type `application/json`';
+  return `Expected the \`content-type\` to be \`application/json\`, got ${quoteValue(type)}`;
 }
 
 /** Keeps bodies that the host has parsed already, so that they are not serialized and parsed again. */

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { sleep, systemClock } from '../common/clock.ts';
 import {
   callGuarded,
-  checkIsObject,
   checkOptions,
   countOption,
   delayOption,
@@ -102,7 +101,7 @@ const handlerOptions = z.strictObject({
   ...z.object(INBOX_OPTIONS).partial().shape,
   // `buildAuthenticator` checks the secret.
   secret: z.custom<WebhookSecretSource | false>().optional(),
-  inbox: option<WebhookHandlerOptions['inbox']>('a WebhookInbox', (value) =>
+  inbox: option<WebhookHandlerOptions['inbox']>('a WebhookInbox; pass a store as `store`', (value) =>
     hasMethods(value, 'process'),
   ).optional(),
   maxBodyBytes: countOption(1).default(2 * 2 ** 20),
@@ -112,16 +111,6 @@ const handlerOptions = z.strictObject({
 } satisfies OptionShape<HandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
-/** Reports swapped options before the schema does, because the schema's message would only end with "got an object". */
-function rejectSwappedOptions(inbox: unknown, store: unknown): void {
-  if (hasMethods(inbox, 'claim')) {
-    throw new ConfigurationError('Pass the store as `store`, not as `inbox`');
-  }
-  if (hasMethods(store, 'process')) {
-    throw new ConfigurationError('Pass the inbox as `inbox`, not as `store`');
-  }
-}
-
 function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'process'> {
   const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
     options;
@@ -129,7 +118,8 @@ function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'proce
   if (inbox === undefined) {
     if (store === undefined && readEnvironment('NODE_ENV') === 'production') {
       const line =
-        'Handled webhook events are remembered only in this process; pass the webhook handler a `store`';
+        'Without a `store`, handled webhook events are remembered in this process only, and handled again after a restart; ' +
+        'pass a RedisDedupeStore or PostgresDedupeStore as `store`';
       resolveLogger(logger).warn(line);
     }
     return new WebhookInbox({ ...inboxOptions, store: store ?? new MemoryDedupeStore(), logger });
@@ -142,8 +132,6 @@ function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'proce
 }
 
 function resolveHandlerOptions(options: WebhookHandlerOptions) {
-  checkIsObject('options', options);
-  rejectSwappedOptions(options.inbox, options.store);
   const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
     handlerOptions,
     options,

@@ -4,19 +4,18 @@ import { linkedController, onAbort } from '../common/abort.ts';
 import { ReschedulableTimer, sleep, systemClock, unref } from '../common/clock.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import type { WebhookMessage } from '../schemas/webhook.ts';
 import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
 import {
   applyClaim,
   CallbackTimeoutError,
   callWithTimeout,
-  getItems,
   getKeys,
   isClaimed,
   isOpen,
   isReturned,
   isUndone,
   type Job,
+  type Plan,
   planJobs,
   setState,
   type WorkItem,
@@ -32,7 +31,7 @@ import {
   type WebhookInboxOptions,
 } from './options.ts';
 import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
-import { buildReport, type WebhookFailure, type WebhookReport } from './report.ts';
+import { buildReport, type OtherResult, type WebhookFailure, type WebhookReport } from './report.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -88,8 +87,8 @@ export class WebhookInbox {
     const giveUpAt = systemClock.now() + busyTimeoutMs;
     const parsed = readWebhook(payload);
     reportIssues(settings, parsed);
-    const { jobs, others } = planJobs(parsed.messages, checked);
-    const items = getItems(jobs);
+    const plan = planJobs(parsed.messages, checked);
+    const { items } = plan;
     for (let index = 0; items.some(isOpen); index += 1) {
       const remainingMs = giveUpAt - systemClock.now();
       if (index > 0) {
@@ -97,12 +96,11 @@ export class WebhookInbox {
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (index - 1), MAX_BUSY_PAUSE_MS, remainingMs);
         await sleep(pauseMs, signal).catch(() => {});
       }
-      await new Round(settings, jobs, signal).run();
+      await new Round(settings, plan, signal).run();
     }
     // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
     const { onOther } = isStoreDown(items) ? {} : checked;
-    const notified = await callOnOther(settings, onOther, others, signal);
-    return buildReport(jobs, { ...parsed, ...notified, others: others.length });
+    return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
   }
 }
 
@@ -132,9 +130,9 @@ function reportIssues(
 async function callOnOther(
   { callbackTimeoutMs, onError }: InboxSettings,
   onOther: WebhookCallbacks['onOther'],
-  others: readonly WebhookMessage[],
+  { others }: Plan,
   signal: AbortSignal | undefined,
-): Promise<{ readonly failures: WebhookFailure[]; readonly isInterrupted: boolean }> {
+): Promise<OtherResult> {
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
@@ -155,13 +153,14 @@ async function callOnOther(
 /** One pass over the open items of a webhook, from their claim to their release. */
 class Round {
   readonly #settings: InboxSettings;
-  readonly #jobs: readonly Job[];
+  readonly #plan: Plan;
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  /** Has a promise for each abandoned claim, which resolves when the claim may have reached the store. */
+  /** A promise for each claim that timed out; it resolves when the claim may have reached the store. */
   readonly #lateClaims: Promise<unknown>[] = [];
+  /** The items of this round. */
   #items: readonly WorkItem[];
   #leaseEndsAt = 0;
   #renewsAt = 0;
@@ -173,11 +172,11 @@ class Round {
   /** True once a redelivered event was met: from then on, each job is claimed and committed alone. */
   #isOneByOne = false;
 
-  constructor(settings: InboxSettings, jobs: readonly Job[], signal: AbortSignal | undefined) {
+  constructor(settings: InboxSettings, plan: Plan, signal: AbortSignal | undefined) {
     this.#settings = settings;
-    this.#jobs = jobs;
+    this.#plan = plan;
     this.#signal = signal;
-    this.#items = getItems(jobs).filter(isOpen);
+    this.#items = plan.items.filter(isOpen);
   }
 
   async run(): Promise<void> {
@@ -187,7 +186,7 @@ class Round {
       this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
       this.#setTimer();
       const unsubscribe = onAbort(this.#signal, () => this.#interrupt());
-      for (const job of this.#jobs) await this.#handle(job);
+      for (const job of this.#plan.jobs) await this.#handle(job);
       await this.#commitUntilDone();
       unsubscribe();
     }
@@ -218,8 +217,7 @@ class Round {
     for (const item of failed) item.error = error;
     for (const item of failed) {
       const isLastAttempt = item.attempt >= this.#settings.maxAttempts;
-      // After an abort nothing more is called: the next attempt goes to `onDeadLetter`.
-      if (state === 'failed' && isLastAttempt && !this.#signal?.aborted) await this.#deadLetter(item, error);
+      if (state === 'failed' && isLastAttempt) await this.#deadLetter(item, error);
       else setState([item], state);
     }
   }
@@ -232,7 +230,7 @@ class Round {
     if (this.#isOneByOne) return;
     this.#isOneByOne = true;
     const later = this.#items.filter((item) => isClaimed(item) && !job.items.includes(item));
-    setState(later, 'open');
+    setState(later, 'returned');
     const [, isReleased] = await Promise.all([this.#commit(), this.#tryRelease(later)]);
     // A late release would free a key that this round has claimed again, so leave such items to the next delivery.
     if (!isReleased) setState(later.filter(isReturned), 'unavailable');
@@ -242,7 +240,7 @@ class Round {
 
   /** True if an exhausted item was handled before, in this round or in an earlier one. */
   #hasSkippedCall(): boolean {
-    return getItems(this.#jobs).some(
+    return this.#plan.items.some(
       (item) => this.#isExhausted(item) && !isUndone(item) && item.state !== 'busy',
     );
   }
@@ -259,7 +257,7 @@ class Round {
     // Renew the lease first, because two receivers must not report the same dead letter.
     await this.#ensureLeases([item]);
     if (!isClaimed(item) || onDeadLetter === undefined) return;
-    // The renewal took time, so look at the abort again.
+    // After an abort nothing more is called: the next attempt goes to `onDeadLetter`.
     if (this.#signal?.aborted) return setState([item], 'failed');
     const { event, message, key } = item;
     const failure = await this.#call([item], (context) =>
@@ -334,7 +332,7 @@ class Round {
       const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
       if (items.length > 0) await this.#claim(items, isClaimed);
       if (this.#callUnderWay?.items.every(isClaimed) === false) {
-        this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
+        this.#abortCall('another receiver has taken the event over');
       }
     };
     this.#renewal ??= renew().finally(() => {
@@ -371,12 +369,17 @@ class Round {
     const now = systemClock.now();
     // Another receiver may claim the events from now on.
     if (now >= this.#leaseEndsAt) {
-      this.#callUnderWay?.controller.abort(
-        new TrackingError('The lease ended, and the store did not renew it'),
-      );
+      this.#abortCall('another receiver may take the event over');
     }
     if (now >= this.#renewsAt && !this.#isTimerBusy) void this.#commitAndRenew();
     this.#setTimer();
+  }
+
+  #abortCall(reason: string): void {
+    const lease = `The lease was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
+    this.#callUnderWay?.controller.abort(
+      new TrackingError(`${lease}, and ${reason}; this callback should stop`),
+    );
   }
 
   async #commitAndRenew(): Promise<void> {
@@ -433,15 +436,16 @@ class Round {
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
-    const [isCounted] = await Promise.all([this.#tryRelease(failed, true), this.#tryRelease(others)]);
-    // A claim that arrives after the release leases the keys again; do not count its attempt. If the release has failed, count the attempt.
-    const releaseAgain = () => Promise.all([this.#release(failed, !isCounted), this.#release(others)]);
+    const [isReleased] = await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others)]);
+    // A claim that arrives after the release leases the keys again, and that attempt does not count. If the release has failed,
+    // the attempt of the failed items is still to be counted.
+    const releaseAgain = () => Promise.all([this.#release(failed, isReleased), this.#release(others)]);
     for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
   }
 
-  async #tryRelease(items: readonly WorkItem[], isCounted = false): Promise<boolean> {
+  async #tryRelease(items: readonly WorkItem[], uncounted = true): Promise<boolean> {
     try {
-      await this.#release(items, isCounted);
+      await this.#release(items, uncounted);
       return true;
     } catch (error) {
       // If the store is down, its failed claim was reported already.
@@ -450,11 +454,11 @@ class Round {
     }
   }
 
-  async #release(items: readonly WorkItem[], isCounted = false): Promise<void> {
+  async #release(items: readonly WorkItem[], uncounted = true): Promise<void> {
     if (items.length === 0) return;
     // Wait for a running renewal before releasing.
     await this.#renewal?.catch(() => {});
-    const options = { token: this.#token, ...(!isCounted && { uncounted: true }) };
+    const options = { token: this.#token, uncounted };
     await this.#limit(async () => this.#settings.store.release(getKeys(items), options));
   }
 
@@ -469,7 +473,7 @@ class Round {
     if (error instanceof StoreTimeoutError) {
       this.#lateClaims.push(new Promise<void>((resolve) => error.onLateSuccess(resolve)));
     } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
-      // The store gave the call up itself, so nobody tells when it arrives. Expect it within another time limit.
+      // The store has ended the call itself, so its arrival is unknown. Expect it within another time limit.
       const arrival = new Promise<void>((resolve) => unref(systemClock.setTimeout(resolve, storeTimeoutMs)));
       this.#lateClaims.push(arrival);
     }

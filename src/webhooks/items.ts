@@ -9,11 +9,12 @@ import type { CallbackContext, WebhookCallbacks } from './options.ts';
 import type { KeyedMessage } from './parse.ts';
 
 export type ItemState =
-  // The item was not claimed yet, or was given back before its turn.
-  | 'open'
+  | 'unclaimed'
   | 'busy'
   // This receiver has the lease and has not handled the item yet.
   | 'claimed'
+  // The round has given the item back, and claims it again when its turn comes.
+  | 'returned'
   | 'handled'
   | 'duplicate'
   | 'deadLettered'
@@ -45,21 +46,17 @@ export function getKeys(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);
 }
 
-export function getItems(jobs: readonly Job[]): WorkItem[] {
-  return jobs.flatMap(({ items }) => items);
-}
-
+/** True for an item that the next round claims. */
 export function isOpen({ state }: WorkItem): boolean {
-  return state === 'open' || state === 'busy';
+  return state === 'unclaimed' || state === 'busy';
 }
 
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
 }
 
-/** True for an item that was given back after the claim of its round. */
 export function isReturned({ state }: WorkItem): boolean {
-  return state === 'open';
+  return state === 'returned';
 }
 
 /** True for an item that its round must still handle. */
@@ -83,11 +80,20 @@ export function applyClaim(item: WorkItem, claim: Claim): void {
   }
 }
 
-/** Assigns messages to callbacks; `others` are the messages for `onOther`. */
+/** The work of one webhook. */
+export interface Plan {
+  readonly jobs: readonly Job[];
+  /** The items of all jobs. */
+  readonly items: readonly WorkItem[];
+  /** The messages for `onOther`. */
+  readonly others: readonly WebhookMessage[];
+}
+
+/** Assigns messages to callbacks. */
 export function planJobs(
   messages: readonly KeyedMessage[],
   { onEvent, onEvents, onProofOfDelivery }: WebhookCallbacks,
-): { readonly jobs: Job[]; readonly others: WebhookMessage[] } {
+): Plan {
   const jobs: Job[] = [];
   const others: WebhookMessage[] = [];
   const eventsOfTracker = new Map<string, EventItem[]>();
@@ -98,7 +104,7 @@ export function planJobs(
       others.push(message);
     } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
-        items: [{ key, message, event: undefined, ...UNCLAIMED }],
+        items: [createItem(key, message, undefined)],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
@@ -114,10 +120,7 @@ export function planJobs(
       // Two messages of one webhook may be about the same tracker, so their events are sorted together.
       const tracker = getTrackerName(message.tracker);
       const items = createEventItems(message, keys);
-      const known = eventsOfTracker.get(tracker);
-      if (known === undefined) eventsOfTracker.set(tracker, items);
-      // Items are added one by one, because the arguments of `push` overflow the stack at 150,000 items.
-      else for (const item of items) known.push(item);
+      eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
     } else {
       others.push(message);
     }
@@ -129,18 +132,25 @@ export function planJobs(
       jobs.push({ items: [item], call: (_, context) => onEvent?.(event, { ...context, message, key }) });
     }
   }
-  return { jobs, others };
+  return { jobs, items: jobs.flatMap(({ items }) => items), others };
 }
 
-interface EventItem extends WorkItem {
-  readonly message: EventsMessage;
-  readonly event: WebhookEvent;
+interface Item<Message, Event> extends WorkItem {
+  readonly message: Message & WorkItem['message'];
+  readonly event: Event & WorkItem['event'];
 }
+type EventItem = Item<EventsMessage, WebhookEvent>;
 
-const UNCLAIMED = { state: 'open', attempt: 1, retryAfterMs: 0, error: undefined } as const;
+function createItem<Message, Event>(
+  key: string,
+  message: Message & WorkItem['message'],
+  event: Event & WorkItem['event'],
+): Item<Message, Event> {
+  return { key, message, event, state: 'unclaimed', attempt: 1, retryAfterMs: 0, error: undefined };
+}
 
 function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
-  return message.events.map((event, index) => ({ key: keys[index] ?? '', message, event, ...UNCLAIMED }));
+  return message.events.map((event, index) => createItem(keys[index] ?? '', message, event));
 }
 
 /** Runs a callback. After `timeoutMs`, rejects and aborts `controller`. */

@@ -188,7 +188,8 @@ class ItemReader {
     }
     // An item without new events is a duplicate or rejected; one that was sent without events goes to `onOther`.
     if (events.length === 0 && sent.length > 0) return;
-    this.messages.push({ message: { ...envelope, kind: 'events', events }, keys });
+    // `#checked` has returned a new object, so nothing else changes.
+    this.messages.push({ message: Object.assign(envelope, { kind: 'events' as const, events }), keys });
   }
 
   #isNew(key: string): boolean {
@@ -211,7 +212,7 @@ class ItemReader {
       if (result.success) return result.data;
       addIssues(this.mismatched, index, () => findIssues(schema, sent, position));
     }
-    // Sound for the checked fields of the key. Other fields stay as they came, because the service does not promise their form.
+    // Safe cast for the fields of the key, which were checked before. The other fields keep what the service sent.
     return { ...sent } as z.output<Schema>;
   }
 }

@@ -1,5 +1,5 @@
-import { getItems, getKeys, type ItemState, type Job, type WorkItem } from './items.ts';
-import type { ItemIssues } from './parse.ts';
+import { getKeys, type ItemState, type Plan, type WorkItem } from './items.ts';
+import type { ItemIssues, ParsedWebhook } from './parse.ts';
 
 /**
  * The outcome of a whole webhook: the first in this list that applies.
@@ -46,30 +46,36 @@ export interface WebhookReport {
   readonly rejected: readonly ItemIssues[];
 }
 
-/** Builds the report from the outcomes of the items and what is known about messages without a key. */
+/** The result of the calls of `onOther`. */
+export interface OtherResult {
+  readonly failures: readonly WebhookFailure[];
+  readonly isInterrupted: boolean;
+}
+
+/** Builds the report from the states of the items, the result of parsing, and the result of `onOther`. */
 export function buildReport(
-  jobs: readonly Job[],
-  keyless: Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> & {
-    isInterrupted: boolean;
-  },
+  { jobs, items, others }: Plan,
+  { duplicates, rejected }: Pick<ParsedWebhook, 'duplicates' | 'rejected'>,
+  { failures, isInterrupted }: OtherResult,
 ): WebhookReport {
-  const items = getItems(jobs);
   const select = (state: ItemState) => items.filter((item) => item.state === state);
   const busy = select('busy');
   const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
-  const report = {
+  const report: WebhookReport & { outcome: WebhookOutcome } = {
+    outcome: 'done',
     handled: select('handled').length,
-    duplicates: keyless.duplicates + select('duplicate').length,
+    duplicates: duplicates + select('duplicate').length,
     deadLettered: select('deadLettered').length,
-    others: keyless.others,
-    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...keyless.failures],
+    others: others.length,
+    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...failures],
     busy: getKeys(busy),
     unavailable: getKeys(select('unavailable')),
     interrupted: getKeys(select('interrupted')),
     retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
-    rejected: keyless.rejected,
+    rejected,
   };
-  return { outcome: getOutcome(report, keyless.isInterrupted), ...report };
+  report.outcome = getOutcome(report, isInterrupted);
+  return report;
 }
 
 /** Groups the failed items of one job by error, because a call of `onEvents` fails for several items at once. */
@@ -84,7 +90,7 @@ function findFailures(items: readonly WorkItem[]): WebhookFailure[] {
   return [...keysOfError].map(([error, keys]) => ({ keys, error }));
 }
 
-function getOutcome(report: Omit<WebhookReport, 'outcome'>, isInterrupted: boolean): WebhookOutcome {
+function getOutcome(report: WebhookReport, isInterrupted: boolean): WebhookOutcome {
   if (report.failures.length > 0) return 'failed';
   if (report.unavailable.length > 0) return 'unavailable';
   if (report.interrupted.length > 0 || isInterrupted) return 'interrupted';

@@ -116,17 +116,6 @@ describe('length of the body', () => {
     expect(result).toMatchObject({ status: 422, handled: ['e1', 'e2'] });
   });
 
-  test.each([
-    ['a list of empty objects', `[${'{},'.repeat(LIMIT / 3 - 2)}{}]`, 422],
-    ['empty items', `{"trackings":[${'{},'.repeat(LIMIT / 3 - 10)}{}]}`, 422],
-    ['arrays that never end', '['.repeat(LIMIT), 400],
-    ['nested arrays', '['.repeat(LIMIT / 2) + ']'.repeat(LIMIT / 2), 422],
-  ])('2 MiB of %s → $2 after less than 2 s of processor time', async (_title, body, status) => {
-    const before = process.cpuUsage();
-    expect((await receive(post(body), { onError: () => {} })).status).toBe(status);
-    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
-  });
-
   test('an endless body → 413 after maxBodyBytes', async () => {
     const pull = vi.fn((controller: ReadableStreamDefaultController) => controller.enqueue(spaces(1_000)));
     const request = post(new ReadableStream<Uint8Array>({ pull }));

@@ -70,13 +70,6 @@ describe('handling once', () => {
     expect(result.handled).toEqual(events);
     expect(result.report).toMatchObject({ outcome: 'done', ...report });
   });
-
-  test('150,000 events in the second message of a tracker → all handled', { timeout: 60_000 }, async () => {
-    const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
-    const body = payload(tracking('t1', 'first'), { ...tracking('t1'), events });
-    const report = await makeInbox().process(body, { onEvents: () => {} });
-    expect(report).toMatchObject({ outcome: 'done', handled: 150_001 });
-  });
 });
 
 test('onEvent → gets the message, the attempt, the key and a signal that has not aborted', async () => {

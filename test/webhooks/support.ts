@@ -110,6 +110,12 @@ export class ScriptedStore implements DedupeStore {
     return (await this.#store.claim([buildKey(eventId)], { token, leaseMs }))[0]?.status;
   }
 
+  /** Leases events to a receiver that dies; its leases have ended, so the next claim is another attempt. */
+  async leaseToDead(eventIds: readonly string[], token = 'dead'): Promise<void> {
+    for (const eventId of eventIds) await this.lease(eventId, 10, token);
+    vi.advanceTimersByTime(11);
+  }
+
   async #enter(operation: Operation, keys: readonly string[]): Promise<void> {
     this.calls.push({ operation, keys: [...keys] });
     await this.before(operation, keys);
