@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { systemClock } from '../common/clock.ts';
 import { countOption, type OptionShape } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../endpoints.ts';
 import { TrackingError } from '../errors.ts';
@@ -32,7 +33,7 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/** Permission for one request. Do not report a request without a response, because the service may have counted it. */
+/** Permission for one request; its caller sends or cancels it. Do not report a request without a response, because the service may have counted it. */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
@@ -52,6 +53,16 @@ export interface BucketSnapshot {
   readonly queued: number;
   /** End of the pause that a 429 asked for, in milliseconds since the epoch; null if there is none. */
   readonly pausedUntil: number | null;
+}
+
+export function buildSnapshot(
+  limit: number,
+  inUse: number,
+  queued: number,
+  pauseLeftMs: number,
+): BucketSnapshot {
+  const pausedUntil = pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null;
+  return { limit, inUse, queued, pausedUntil };
 }
 
 /** Grants permission to send, so that no window of the service contains more requests than the service allows. */
@@ -125,9 +136,6 @@ export const MAX_UPLINK_MS = 500;
 
 /** Longest time from sending a request to the return of its token, however late the response comes. */
 export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
-
-/** Time for which a token stays with a caller that neither sends nor cancels, in milliseconds. */
-export const UNSENT_LEASE_MS = 60_000;
 
 /** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
 const MAX_PAUSE_MS = 60 * 60 * 1_000;

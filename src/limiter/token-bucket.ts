@@ -8,6 +8,7 @@ import {
   type BucketId,
   type BucketSnapshot,
   Buckets,
+  buildSnapshot,
   type ConfiguredLimit,
   computePauseMs,
   LIMITER_SHAPE,
@@ -21,7 +22,6 @@ import {
   type RateLimitFeedback,
   reservedTokens,
   type TokenState,
-  UNSENT_LEASE_MS,
 } from './limiter.ts';
 import { CallQueue } from './queue.ts';
 
@@ -105,13 +105,7 @@ class Bucket {
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    const pauseLeftMs = this.#pausedUntil - now;
-    return {
-      limit: this.#limit.value,
-      inUse: this.#inUse,
-      queued: this.#queue.size,
-      pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
-    };
+    return buildSnapshot(this.#limit.value, this.#inUse, this.#queue.size, this.#pausedUntil - now);
   }
 
   #send(token: Token): void {
@@ -121,7 +115,6 @@ class Bucket {
     token.isCounted = true;
     token.returnedBefore = this.#foreignUse.noteSent();
     this.#granted.delete(token);
-    // The token is added even if its lease has ended and the bucket is full, because the service counts the request.
     this.#sent.add(token);
     this.#grantWaiting();
   }
@@ -185,7 +178,7 @@ class Bucket {
 
   #grant(now: number): Permit {
     this.#lastGrantAt = now;
-    const freeAt = now + UNSENT_LEASE_MS;
+    const freeAt = Number.POSITIVE_INFINITY;
     const token: Token = { state: 'granted', sentAt: 0, freeAt, isCounted: false, returnedBefore: 0 };
     this.#granted.add(token);
     return {

@@ -16,6 +16,7 @@ import {
   type BucketId,
   type BucketSnapshot,
   Buckets,
+  buildSnapshot,
   type ConfiguredLimit,
   computePauseMs,
   LIMITER_SHAPE,
@@ -31,7 +32,6 @@ import {
   RETURN_MS,
   reservedTokens,
   type TokenState,
-  UNSENT_LEASE_MS,
 } from '../limiter/limiter.ts';
 import { CallQueue } from '../limiter/queue.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
@@ -216,13 +216,7 @@ class SharedBucket {
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    const pauseLeftMs = this.#pausedUntil - now;
-    return {
-      limit: this.#limit.value,
-      inUse: this.#tokensOut.size,
-      queued: this.#queue.size,
-      pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
-    };
+    return buildSnapshot(this.#limit.value, this.#tokensOut.size, this.#queue.size, this.#pausedUntil - now);
   }
 
   #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
@@ -362,9 +356,8 @@ class SharedBucket {
     }
   }
 
-  #renewsAt({ state, sendBy, startsAt }: Token): number {
-    const isUnsent = state === 'granted' && sendBy < startsAt + UNSENT_LEASE_MS;
-    return isUnsent ? sendBy - RENEW_AHEAD_MS : NEVER;
+  #renewsAt({ state, sendBy }: Token): number {
+    return state === 'granted' ? sendBy - RENEW_AHEAD_MS : NEVER;
   }
 
   #nextAskAt(now: number): number {

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../src/errors.ts';
 import type { LimiterOptions } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, bucketOf, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
+import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('granting', () => {
   test('four calls at a limit of 3 → three granted at once, each with the number of free tokens; the fourth waits', async () => {
@@ -71,21 +71,6 @@ describe('when a token becomes free again', () => {
     await settled();
     call.permit?.report({ status: 429, retryAfterMs: 5_000 });
     expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 1, pausedUntil: null });
-  });
-
-  test('a permit that is never used → its token becomes free after a minute', async () => {
-    const { acquire } = makeLimiter({ limit: 1 });
-    acquire();
-    await expectGrantAfter(60_000, acquire());
-  });
-
-  test('a send after the token became free → the token counts again, and later calls wait', async () => {
-    const { acquire, clock, limiter } = makeLimiter({ limit: 1 });
-    const slow = acquire();
-    await clock.advance(60_000);
-    expect(limiter.snapshot(bucketOf(1))?.inUse).toBe(0);
-    slow.permit?.send();
-    await expectGrantAfter(1_510, acquire());
   });
 
   test('a send while another call waits → that call is granted when the token is free, not after a minute', async () => {
