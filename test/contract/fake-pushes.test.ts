@@ -22,7 +22,7 @@ test.each<[string, (fake: FakeTrackingService) => unknown, object]>([
 
 test('shape flat → ids and events at the top', async () => {
   const { fake, createFetched } = contractFake();
-  const { target, bodies } = contractReceiver('webhook-flat');
+  const { target, bodies } = contractReceiver('webhookFlat');
   const trackerId = await createFetched({ clientTrackerId: 'order-1042' });
   fake.shipment(NUMBER).addEvent();
   await createWebhookSender({ target, secret: SECRET, fake, shape: 'flat' }).flush();

@@ -128,6 +128,6 @@ test('a success, and one request too many → both header sets; 429 with Retry-A
   const refused = await call('GET', '/couriers');
   expect([accepted.status, refused.status]).toEqual([200, 429]);
   for (const { headers } of [accepted, refused])
-    expect(findBreaches('rate-limit-headers', Object.fromEntries(headers))).toEqual([]);
+    expect(findBreaches('rateLimitHeaders', Object.fromEntries(headers))).toEqual([]);
   expect(refused.headers.get('retry-after')).toBe(refused.headers.get('ratelimit-reset'));
 });

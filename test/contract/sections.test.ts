@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { SCHEMA_FILES } from './support/schemas.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -29,12 +28,6 @@ const SOURCES = ['src', 'test', 'bench', 'scripts', 'examples'].flatMap((folder)
 );
 
 describe('links to rules of docs/service.md', () => {
-  test.each(SCHEMA_FILES)('%s → names the rules that it is based on, and they exist', (file) => {
-    const { $comment = '' } = JSON.parse(read(`test/contract/schemas/${file}`));
-    expect($comment).toMatch(/^docs\/service\.md \d/);
-    expect(findRules($comment).filter((rule) => !RULES.has(rule))).toEqual([]);
-  });
-
   test('every rule and section that a comment names → exists', () => {
     const links = SOURCES.flatMap((path) => findRules(read(path)).map((rule) => `${path}: ${rule}`));
     expect(links).not.toEqual([]);

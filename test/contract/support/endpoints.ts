@@ -1,4 +1,4 @@
-import { findBreaches } from './schemas.ts';
+import { findBreaches, type SchemaName } from './schemas.ts';
 
 interface ContractEndpoint {
   readonly method: 'GET' | 'POST' | 'PATCH';
@@ -6,7 +6,7 @@ interface ContractEndpoint {
   readonly path: string;
   /** The success statuses; the first is the usual one. */
   readonly success: readonly number[];
-  readonly schema: string;
+  readonly schema: SchemaName;
 }
 
 /**
@@ -14,28 +14,28 @@ interface ContractEndpoint {
  * that the table is checked. An outcome that may have either of two statuses has both here.
  */
 export const ENDPOINTS: readonly ContractEndpoint[] = [
-  { method: 'POST', path: '/trackers', success: [201, 200], schema: 'tracker-envelope' },
-  { method: 'GET', path: '/trackers', success: [200], schema: 'tracker-page-envelope' },
-  { method: 'POST', path: '/trackers/bulk', success: [201, 200, 207], schema: 'bulk-envelope' },
-  { method: 'POST', path: '/trackers/track', success: [200, 201], schema: 'trackings-envelope' },
-  { method: 'GET', path: '/trackers/{id}', success: [200], schema: 'tracker-envelope' },
-  { method: 'PATCH', path: '/trackers/{id}', success: [200], schema: 'tracker-envelope' },
-  { method: 'GET', path: '/trackers/search/{tn}/results', success: [200], schema: 'trackings-envelope' },
-  { method: 'GET', path: '/trackers/{id}/results', success: [200], schema: 'trackings-envelope' },
+  { method: 'POST', path: '/trackers', success: [201, 200], schema: 'trackerEnvelope' },
+  { method: 'GET', path: '/trackers', success: [200], schema: 'trackerPageEnvelope' },
+  { method: 'POST', path: '/trackers/bulk', success: [201, 200, 207], schema: 'bulkEnvelope' },
+  { method: 'POST', path: '/trackers/track', success: [200, 201], schema: 'trackingsEnvelope' },
+  { method: 'GET', path: '/trackers/{id}', success: [200], schema: 'trackerEnvelope' },
+  { method: 'PATCH', path: '/trackers/{id}', success: [200], schema: 'trackerEnvelope' },
+  { method: 'GET', path: '/trackers/search/{tn}/results', success: [200], schema: 'trackingsEnvelope' },
+  { method: 'GET', path: '/trackers/{id}/results', success: [200], schema: 'trackingsEnvelope' },
   {
     method: 'POST',
     path: '/trackers/{id}/webhook-events/resend',
     success: [201],
-    schema: 'resend-envelope',
+    schema: 'resendEnvelope',
   },
   {
     method: 'GET',
     path: '/trackers/{id}/webhook-history/download',
     success: [200],
-    schema: 'webhook-history',
+    schema: 'webhookHistory',
   },
-  { method: 'POST', path: '/tracking/search', success: [201], schema: 'per-call-envelope' },
-  { method: 'GET', path: '/couriers', success: [200], schema: 'couriers-envelope' },
+  { method: 'POST', path: '/tracking/search', success: [201], schema: 'perCallEnvelope' },
+  { method: 'GET', path: '/couriers', success: [200], schema: 'couriersEnvelope' },
 ];
 
 /** The known error codes with their statuses (docs/service.md 7.6); undefined where none is known. */
@@ -78,7 +78,7 @@ export function findResponseBreaches(
   if (status === 429 && typeof body === 'string') return []; // A 429 may be plain text (docs/service.md 7.4).
   const isBulk = endpoint.path === '/trackers/bulk';
   const isSuccess = status < 400;
-  const schema = isSuccess || isBulk ? endpoint.schema : 'error-envelope';
+  const schema = isSuccess || isBulk ? endpoint.schema : 'errorEnvelope';
   const breaches = findBreaches(schema, body);
   if (isSuccess && !endpoint.success.includes(status)) breaches.push(`status ${status} is not documented`);
   return breaches.map((breach) => `${method} ${endpoint.path} ${status}: ${breach}`);

@@ -4,7 +4,7 @@ import { findBreaches } from './schemas.ts';
 export const SECRET = 'whsec-0123456789abcdef';
 
 /** Creates a receiver of webhooks that checks every request by the contract; one breach fails the test. */
-export function contractReceiver(schema: 'webhook' | 'webhook-flat' = 'webhook') {
+export function contractReceiver(schema: 'webhook' | 'webhookFlat' = 'webhook') {
   const bodies: unknown[] = [];
   const breaches = collectBreaches();
   const target = async (request: Request): Promise<Response> => {
