@@ -147,7 +147,7 @@ export async function listen(
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  // Sound: `address()` is an object for every server that listens on a port.
+  // Safe cast: `address()` is an object for every server that listens on a port.
   const bound = server.address() as AddressInfo;
   const close = () =>
     new Promise<void>((resolve) => {
@@ -175,20 +175,20 @@ const stopBody = z.strictObject({
   trackingNumber: z.unknown().optional(),
   trackerId: z.unknown().optional(),
 });
-// The client keeps unknown fields of an event, but here one is a misspelling.
+// Unlike the client, refuse unknown fields of an event: they are misspellings.
 const eventInput = z.strictObject(eventSchema.shape).partial();
 const eventBody = stopBody.extend({ event: eventInput.prefault({}) });
 
 function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<typeof stopBody>) {
   if ((trackingNumber === undefined) === (trackerId === undefined))
-    throw new ConfigurationError('Expected `body` to have either `trackingNumber` or `trackerId`');
+    throw new ConfigurationError('Give either `trackingNumber` or `trackerId`');
   return fake.shipment(trackerId === undefined ? String(trackingNumber) : { trackerId: String(trackerId) });
 }
 
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
     const { event, ...key } = checkOptions(eventBody, body, 'body');
-    // Sound: JSON has no undefined, so every field that is there has a value.
+    // Safe cast: JSON has no undefined, so each field that is present has a value.
     return { events: findShipment(fake, key).addEvent(event as EventInput).events };
   },
   stop: (fake, body) => {
@@ -196,7 +196,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
     return { isTracked: findShipment(fake, key).stopTracking().isTracked };
   },
   failures: (fake, body) => {
-    // Sound although the type is not proved here, because `fail` checks endpoint and failure.
+    // Safe cast: `fail` checks the endpoint and the failure.
     const { endpoint = '*', ...failure } = Object(body) as Failure & { endpoint?: EndpointName | '*' };
     return { remaining: fake.fail(endpoint, failure).remaining };
   },
@@ -206,7 +206,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
   },
 };
 
-/** A page of another site always sends `Origin`, and may send JSON or a key only after a preflight, which the fake refuses. */
+/** Refuses web pages: browsers add `Origin`, and send JSON or a key to another site only after a preflight, which fails here. */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))
     throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake service.');
@@ -227,7 +227,8 @@ export function control(
   try {
     checkAccess(headers, apiKeys);
     const action = paths.includes(path) ? ACTIONS[path.slice(PREFIX.length)] : undefined;
-    if (action === undefined) throw rejection(404, 'path_not_found', `Expected one of ${paths.join(', ')}.`);
+    if (action === undefined)
+      throw rejection(404, 'path_not_found', `No control path has this name; there are ${paths.join(', ')}.`);
     if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'This path accepts POST.');
     return toJsonResponse(200, { data: action(fake, body === '' ? {} : parseJson(body)) });
   } catch (error) {

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { courierSchema } from '../../src/schemas/courier.ts';
-import { eventSchema } from '../../src/schemas/event.ts';
-import { trackerSchema } from '../../src/schemas/tracker.ts';
-import { trackingSchema } from '../../src/schemas/tracking.ts';
-import { eventsMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
 import {
   buildCourier,
   buildEvent,
@@ -15,25 +10,14 @@ import {
 } from '../../src/testing/index.ts';
 import { parseWebhook } from '../../src/webhooks/parse.ts';
 
-describe.each([
-  ['buildTracker', buildTracker, trackerSchema],
-  ['buildTracking', buildTracking, trackingSchema],
-  ['buildEvent', buildEvent, eventSchema],
-  ['buildWebhookMessage', buildWebhookMessage, eventsMessageSchema],
-  ['buildProofOfDelivery', buildProofOfDelivery, proofOfDeliverySchema],
-  ['buildCourier', buildCourier, courierSchema],
-] as const)('the builder %s', (_, build, schema) => {
-  it('no arguments → a record that the schema of such records accepts unchanged', () => {
-    const built = build();
-    expect(schema.parse(built)).toEqual(built);
-  });
-
-  it('the same seed → the same record; ten seeds → different records', () => {
+it.each([buildTracker, buildTracking, buildEvent, buildWebhookMessage, buildProofOfDelivery, buildCourier])(
+  '%o, the same seed → the same record; ten seeds → different records',
+  (build) => {
     expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
     const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
     expect(new Set(texts).size).toBeGreaterThan(1);
-  });
-});
+  },
+);
 
 describe('overrides', () => {
   it('fields of an event → set, with a status that fits the milestone', () => {

@@ -63,8 +63,8 @@ describe('the control path', () => {
   });
 
   it.each([
-    ['events', {}, 'Expected `body` to have either `trackingNumber` or `trackerId`'],
-    ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Expected `body` to have either'],
+    ['events', {}, 'Give either `trackingNumber` or `trackerId`'],
+    ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Give either'],
     ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to be a tracking number'],
     ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
     ['events', { trackingNumber: NUMBER, evnt: {} }, 'Unknown option `body.evnt`'],
@@ -74,7 +74,6 @@ describe('the control path', () => {
       { trackingNumber: NUMBER, event: { status: 5 } },
       'Expected `body.event.status` to be a string',
     ],
-    ['failures', { endpoint: 'trackers.make', status: 500 }, 'Expected `endpoint` to be'],
     ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599'],
     ['events', 'no JSON', 'The body is not valid JSON.'],
   ])('%s with %j → 400 with the reason', async (path, body, message) => {
@@ -98,22 +97,13 @@ describe('the control path', () => {
       ['text/plain', 415, { authorization, 'content-type': 'text/plain' }],
       ['no Content-Type', 415, { authorization }],
       ['an Origin', 403, { authorization, ...json, origin: 'https://shop.example' }],
-      ['an opaque Origin', 403, { authorization, ...json, origin: 'null' }],
       ['no key', 400, json],
-      ['a key without its scheme', 400, { ...json, authorization: 'any' }],
     ])('%s → %i, and nothing is reset', async (_, status, headers) => {
       await newClient().trackers.create({ trackingNumber: NUMBER });
       // Bytes, because `fetch` gives a text the type text/plain.
       const refused = await post('reset', undefined, { headers, body: Buffer.from('{}') });
       expect(refused).toMatchObject({ status, body: { errors: [{ code: expect.any(String) }], data: null } });
       expect(fake.trackers).toHaveLength(1);
-    });
-
-    it('a preflight of another site → 403 without a header that allows anything', async () => {
-      const headers = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
-      const response = await fetch(new URL('/__fake/reset', server.url), { method: 'OPTIONS', headers });
-      const allowing = [...response.headers.keys()].filter((name) => name.startsWith('access-control'));
-      expect([response.status, allowing]).toEqual([403, []]);
     });
 
     it('a key that is not in `apiKeys` → 401', async () => {

@@ -6,11 +6,8 @@ describe('authentication', () => {
   it.each<[string, FakeTrackingServiceOptions, [number, string | undefined]]>([
     ['', {}, [400, 'auth_missing_header']],
     ['some-key', {}, [400, 'auth_invalid_header']],
-    ['Basic some-key', {}, [400, 'auth_invalid_header']],
-    ['Bearer', {}, [400, 'auth_invalid_header']],
     ['Bearer two words', {}, [400, 'auth_invalid_header']],
     ['Bearer whatever', {}, [200, undefined]],
-    ['Bearer first', { apiKeys: ['first', 'second'] }, [200, undefined]],
     ['bearer second', { apiKeys: ['first', 'second'] }, [200, undefined]],
     ['Bearer third', { apiKeys: ['first', 'second'] }, [401, 'auth_invalid_api_key']],
   ])('the header %j with %j → status and error code %j', async (authorization, options, outcome) => {
@@ -27,16 +24,12 @@ describe('authentication', () => {
 
 describe('the path', () => {
   it.each([
-    ['GET', '/public/v1/trackers', 'trackers.list'],
-    ['POST', '/public/v1/trackers/bulk', 'trackers.createBulk'],
     ['GET', '/public/v1/trackers/bulk', 'trackers.get'],
     ['GET', '/public/v1/trackers/a%2Fb', 'trackers.get'],
     ['GET', '/public/v1/trackers/search/AB%2F1/results', 'trackers.resultsByTrackingNumber'],
     ['GET', '/public/v1/trackers/search/results', 'trackers.results'],
-    ['GET', '/v1/couriers', 'couriers.list'],
     ['GET', '/any/prefix/v2/couriers', 'couriers.list'],
     ['GET', '/public/v1/nothing', undefined],
-    ['GET', '/couriers', undefined],
     ['GET', '/public/v1/couriers/', undefined],
     ['GET', '/public/v1/trackers//results', undefined],
     ['GET', '/public/v1', undefined],
@@ -118,23 +111,10 @@ describe('limits', () => {
     expect(responses[0]?.headers.has('retry-after')).toBe(false);
   });
 
-  it('a request too many → 429 in plain text with Retry-After equal to RateLimit-Reset', async () => {
-    const { responses } = await send({}, [0, 900]);
-    const [, refused] = responses;
-    expect(refused?.status).toBe(429);
-    expect(Object.fromEntries(refused?.headers ?? [])).toMatchObject({
-      'content-type': 'text/plain; charset=utf-8',
-      'retry-after': '1',
-      'ratelimit-reset': '1',
-      'ratelimit-remaining': '0',
-    });
-  });
-
   it.each<[string, number[], number[], FakeTrackingServiceOptions]>([
     ['fixed windows start each second', [200, 200], [999, 1000], {}],
     ['a sliding window is the last second', [200, 429, 200], [999, 1998, 1999], { limitWindow: 'sliding' }],
     ['a limit of the test', [200, 200, 429], [0, 0, 0], { limits: { 'couriers.list': 2 } }],
-    ['a limit of 0 refuses all', [429, 429], [0, 1000], { limits: { 'couriers.list': 0 } }],
     ['a clock that steps back locks nobody out', [200, 200], [3_600_000, 0], { limitWindow: 'sliding' }],
     ['limits false counts nothing', [200, 200, 200], [0, 0, 0], { limits: false }],
   ])('%s → statuses %j', async (_, expected, timesMs, options) => {

@@ -283,15 +283,11 @@ describe('sender.start', () => {
 describe('createWebhookSender with invalid options', () => {
   it.each([
     ['a URL of another scheme', { target: 'ftp://localhost/' }],
-    ['-1 duplicates', { duplicates: -1 }],
-    ['0 at a time', { concurrency: 0 }],
     ['0 attempts', { until2xx: { maxAttempts: 0 } }],
     ['an unknown option of until2xx', { until2xx: { delayMs: 500 } }],
     ['until2xx that is text', { until2xx: 'yes' }],
     ['a misspelt option', { duplicate: 1 }],
-    ['an unknown shape', { shape: 'fla' }],
     ['an empty secret', { secret: '' }],
-    ['an onSent that is not a function', { onSent: 5 }],
     ['a fake without webhooks', { fake: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     // A caller without types could pass this.

@@ -61,7 +61,8 @@ function createItem(inputData: unknown, state: FakeState) {
     const itemStatus = isNew ? 'created' : 'existing';
     return { itemStatus, inputData, tracker: buildTrackerRecord(tracker, state.now()), errors: null };
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
+    // A used-up quota fails the whole request (docs/service.md 7.9); the trackers of earlier items stay.
+    if (!(error instanceof ServiceError) || error.status === 403) throw error;
     return { itemStatus: 'error', inputData, tracker: null, errors: error.errors };
   }
 }
@@ -101,14 +102,6 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
       const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
       throw rejection(400, 'validation_error', message);
     }
-    const { quota } = state.options.plans.perShipment;
-    // Counting validates every item, so skip it when the quota is unlimited.
-    if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
-      throw rejection(
-        403,
-        'quota_limit_reached',
-        'The request would create more trackers than the quota allows.',
-      );
     const data = inputs.map((input) => createItem(input, state));
     const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
     const summary = {

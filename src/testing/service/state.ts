@@ -18,8 +18,7 @@ import {
 } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { Failures } from './failures.ts';
-import { RateLimits, rejection, ServiceError } from './http.ts';
-import { validateTrackerInput } from './input.ts';
+import { RateLimits, rejection } from './http.ts';
 import {
   buildWebhookTracker,
   canRespond,
@@ -127,20 +126,6 @@ export class FakeState {
     this.trackers.add(tracker);
     this.#scheduleFetch(tracker, createdAtMs);
     return { tracker, isNew: true };
-  }
-
-  /** Counts how many of the creation requests would make a new tracker; rejected requests make none. */
-  countNew(inputs: readonly unknown[]): number {
-    const payloads = new Set<string>();
-    for (const input of inputs) {
-      try {
-        const payload = toPayload(validateTrackerInput(this.now(), input));
-        if (this.trackers.findReusable(payload) === undefined) payloads.add(JSON.stringify(payload));
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-      }
-    }
-    return payloads.size;
   }
 
   /** Changes a tracker. Results come at once if the patch adds a field that its couriers require. */

@@ -151,7 +151,7 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** An archived tracker frees its id (docs/service.md 5.2), but the id finds it until another tracker takes the id. */
+  /** Archiving a tracker frees its id (docs/service.md 5.2). Until another tracker uses the id, a search by it finds the old one. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 

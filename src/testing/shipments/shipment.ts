@@ -161,40 +161,33 @@ interface ScenarioStep {
 export const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
 export const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 
-function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: EventInput): ScenarioStep {
-  return { afterMs: hours * HOUR_MS, event: { ...place, ...event }, timeStyle };
+function step(
+  hours: number,
+  place: EventInput,
+  timeStyle: TimeStyle,
+  statusMilestone: KnownStatusMilestone,
+  statusCode?: StatusCode,
+  status: string | null = null,
+): ScenarioStep {
+  const ownStatus = statusCode === undefined ? {} : { statusCode, status };
+  return { afterMs: hours * HOUR_MS, event: { ...place, statusMilestone, ...ownStatus }, timeStyle };
 }
 
 function stop(hours: number): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: 'stop' };
 }
 
-function inTransit(statusCode: StatusCode, status: string): EventInput {
-  return { statusMilestone: 'in_transit', statusCode, status };
-}
-
-const OUT_FOR_DELIVERY: EventInput = { statusMilestone: 'out_for_delivery' };
-const POSTED = inTransit('transit_handover', 'Accepted at the post office');
-const DEPARTED = inTransit('transit_origin_country_departure', 'Left the country of origin');
-const ARRIVED = inTransit('destination_arrival', 'Arrived in the country of destination');
-const HELD = inTransit('customs_exception', 'Held by customs: documents are missing');
-const LOST: EventInput = {
-  statusMilestone: 'exception',
-  statusCode: 'exception_lost',
-  status: 'The shipment is lost',
-};
-
 const ROUTE: readonly ScenarioStep[] = [
-  step(0, BEIJING, 'china', { statusMilestone: 'info_received' }),
-  step(5, BEIJING, 'china', POSTED),
-  step(14, BEIJING, 'local', DEPARTED),
-  step(40, SAN_RAFAEL, 'date', ARRIVED),
+  step(0, BEIJING, 'china', 'info_received'),
+  step(5, BEIJING, 'china', 'in_transit', 'transit_handover', 'Accepted at the post office'),
+  step(14, BEIJING, 'local', 'in_transit', 'transit_origin_country_departure', 'Left the country of origin'),
+  step(40, SAN_RAFAEL, 'date', 'in_transit', 'destination_arrival', 'Arrived in the country of destination'),
 ];
 
 function delivery(hours: number): readonly ScenarioStep[] {
   return [
-    step(hours, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
-    step(hours + 4, SAN_RAFAEL, 'utc', { statusMilestone: 'delivered' }),
+    step(hours, SAN_RAFAEL, 'utc', 'out_for_delivery'),
+    step(hours + 4, SAN_RAFAEL, 'utc', 'delivered'),
     stop(hours + 5),
   ];
 }
@@ -206,17 +199,24 @@ export const scenarios = {
   /** A delivery fails, then the shipment is lost; then tracking stops. */
   exception: [
     ...ROUTE,
-    step(72, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
-    step(75, SAN_RAFAEL, 'utc', { statusMilestone: 'failed_attempt' }),
-    step(120, SAN_RAFAEL, 'utc', LOST),
+    step(72, SAN_RAFAEL, 'utc', 'out_for_delivery'),
+    step(75, SAN_RAFAEL, 'utc', 'failed_attempt'),
+    step(120, SAN_RAFAEL, 'utc', 'exception', 'exception_lost', 'The shipment is lost'),
     stop(121),
   ],
   /** Held by customs for two days, cleared and delivered; then tracking stops. */
   customs: [
     ...ROUTE,
-    step(44, SAN_RAFAEL, 'local', inTransit('customs_received', 'Handed to customs')),
-    step(48, SAN_RAFAEL, 'local', HELD),
-    step(96, SAN_RAFAEL, 'local', inTransit('customs_cleared', 'Cleared by customs')),
+    step(44, SAN_RAFAEL, 'local', 'in_transit', 'customs_received', 'Handed to customs'),
+    step(
+      48,
+      SAN_RAFAEL,
+      'local',
+      'in_transit',
+      'customs_exception',
+      'Held by customs: documents are missing',
+    ),
+    step(96, SAN_RAFAEL, 'local', 'in_transit', 'customs_cleared', 'Cleared by customs'),
     ...delivery(120),
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */
@@ -226,7 +226,7 @@ export const scenarios = {
 /** The name of a scenario that `fake.play` knows. */
 export type PlayName = keyof typeof scenarios;
 
-// Sound: the keys of an object literal are exactly its `keyof`.
+// Safe cast: the keys of an object literal are exactly its `keyof`.
 export const PLAY_NAMES = Object.keys(scenarios) as readonly PlayName[];
 
 export function formatTime(atMs: number, style: TimeStyle = 'utc'): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { sleep, systemClock } from '../../common/clock.ts';
+import { sleep } from '../../common/clock.ts';
 import {
   callGuarded,
   checkOptions,
@@ -13,6 +13,7 @@ import {
   switchOption,
   timeoutOption,
 } from '../../common/option-checks.ts';
+import { withTimeLimit } from '../../common/time-limit.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchWithOptions } from '../options.ts';
@@ -88,10 +89,6 @@ export interface WebhookSenderReport {
   readonly sent: readonly SentWebhook[];
 }
 
-interface StartOptions {
-  readonly everyMs?: number;
-}
-
 /** Sends the webhooks that a fake queued, as the service would. */
 export interface WebhookSender {
   /**
@@ -112,7 +109,7 @@ export interface WebhookSender {
    * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100
    * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
    */
-  start(options?: StartOptions): () => Promise<void>;
+  start(options?: { readonly everyMs?: number }): () => Promise<void>;
 }
 
 const redeliveryOptions = z.strictObject({
@@ -140,9 +137,7 @@ const senderOptions = z.strictObject({
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
 
-const startOptions = z.strictObject({
-  everyMs: timeoutOption.default(100),
-} satisfies OptionShape<StartOptions>);
+const startOptions = z.strictObject({ everyMs: timeoutOption.default(100) });
 
 type Outcome = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
 
@@ -166,20 +161,18 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
 }
 
-/** Sends one request to the receiver, or a probe if there is no body. Never rejects. */
+/** Sends one request to the receiver, or a probe if there is no body. It never rejects. */
 async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
   const controller = new AbortController();
-  const timer = systemClock.setTimeout(() => controller.abort(), receiver.timeoutMs);
-  // A receiver that is a function may ignore the signal.
-  const tooLate = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener('abort', reject);
-  });
+  // Waiting for the abort alone is not enough: a receiver that is a function may ignore the signal.
+  const abort = () => {
+    controller.abort();
+    return new Error('The receiver took too long');
+  };
   try {
-    return await Promise.race([send(receiver, controller.signal, body), tooLate]);
+    return await withTimeLimit(() => send(receiver, controller.signal, body), receiver.timeoutMs, abort);
   } catch {
     return { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
-  } finally {
-    systemClock.clearTimeout(timer);
   }
 }
 
@@ -187,6 +180,13 @@ interface Job {
   readonly pushes: readonly QueuedPush[];
   readonly body: object;
   readonly order: number;
+}
+
+interface MutableReport {
+  items: number;
+  accepted: number;
+  lost: number;
+  readonly sent: SentWebhook[];
 }
 
 /** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has no place for it. */
@@ -255,8 +255,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** Sends what waits now, and adds the requests to `sent`. */
-  async function sendQueued(sent: SentWebhook[] = []): Promise<Omit<WebhookSenderReport, 'sent'>> {
+  /** Sends what waits now, and adds the result to `report`. */
+  async function sendQueued(report: MutableReport = { items: 0, accepted: 0, lost: 0, sent: [] }) {
     // `fake.webhooks` is read each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
@@ -268,23 +268,20 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
     const accepted = new Set<QueuedPush>();
     const sendJob = async (job: Job) => {
-      if (await sendUntilAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
+      if (await sendUntilAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
     };
     await Promise.all(jobs.sort((a, b) => a.order - b.order).map(sendJob));
-    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size };
+    report.items += pushes.length;
+    report.accepted += accepted.size;
+    report.lost += pushes.length - accepted.size;
+    return report;
   }
 
   return {
     async flush() {
-      const sent: SentWebhook[] = [];
-      const total = { items: 0, accepted: 0, lost: 0, sent };
-      while (fake.webhooks.pending.length > 0) {
-        const { items, accepted, lost } = await sendQueued(sent);
-        total.items += items;
-        total.accepted += accepted;
-        total.lost += lost;
-      }
-      return total;
+      const report = await sendQueued();
+      while (fake.webhooks.pending.length > 0) await sendQueued(report);
+      return report;
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start(options = {}) {
