@@ -1,5 +1,4 @@
-import { constants, createReadStream, fstatSync, openSync, type Stats, statSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { createReadStream, fstatSync, type Stats, statSync } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
@@ -7,7 +6,7 @@ import { plain } from './text.ts';
 
 /** A pipe cannot be read twice, so its bytes are kept in memory. */
 const MAX_PIPE_MIB = 64;
-/** The first line of many spreadsheets, which names the delimiter. */
+/** Some spreadsheets name the delimiter in the first line of a CSV file. */
 const SEPARATOR_LINE = /^\uFEFF?"?sep=([^"\r\n])"?[,;\t]*[\r\n]/i;
 
 /** A row of the file. `line` is the number that an editor shows for the row's last line. */
@@ -62,7 +61,8 @@ export async function openCsv(
     const rows = (from: number) =>
       parseRows(Readable.from(decoded()), name, encoding, { ...parserOptions, from });
     const { value: first } = await rows(1).next();
-    if (first === undefined) throw new CommandError(`${name} is empty; its first line must name the columns`);
+    if (first === undefined)
+      throw new CommandError(`${name} is empty; it must begin with a line that names the columns`);
     const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
     return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2) };
   } catch (error) {
@@ -73,17 +73,11 @@ export async function openCsv(
 
 async function openSource(path: string, name: string, signal: AbortSignal): Promise<Source> {
   const identity = isStandardInput(path) ? fstatSync(0) : statSync(path);
-  if (identity.isDirectory()) throw new CommandError(`${path} is a folder; name a CSV file`);
+  if (identity.isDirectory()) throw new CommandError(`${path} is a folder; give the path of a CSV file`);
   if (identity.isFile() && !isStandardInput(path)) return { identity, chunks: () => createReadStream(path) };
-  const bytes = await readPipe(addAbortSignal(signal, openPipe(path, identity)), name);
+  const stream = isStandardInput(path) ? process.stdin : createReadStream(path);
+  const bytes = await readPipe(addAbortSignal(signal, stream), name);
   return { identity, chunks: () => [bytes] };
-}
-
-function openPipe(path: string, identity: Stats): Readable {
-  if (isStandardInput(path)) return process.stdin;
-  if (!identity.isFIFO()) return createReadStream(path);
-  // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
-  return new Socket({ fd: openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) });
 }
 
 async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Buffer> {
@@ -93,7 +87,7 @@ async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Bu
     size += chunk.length;
     if (size > MAX_PIPE_MIB * 1024 * 1024)
       throw new CommandError(
-        `${name} has more than ${MAX_PIPE_MIB} MiB, the most that a pipe may have; import a file instead`,
+        `${name} has more than ${MAX_PIPE_MIB} MiB, the maximum for a pipe; save it as a file and import the file`,
       );
     chunks.push(chunk);
   }
@@ -115,7 +109,7 @@ async function* parseRows(
 ): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
     ...options,
-    // By default, the first line break of the file would be the only one that ends a row.
+    // Without this option, only the kind of line break that occurs first in the file would end a row.
     record_delimiter: ['\r\n', '\n', '\r'],
     bom: true,
     info: true,
@@ -128,12 +122,12 @@ async function* parseRows(
   let countedTwice = 0;
   try {
     for await (const found of source.pipe(parser)) {
-      // Sound: with `info` and without `columns`, `csv-parse` yields an array of texts and its position in the file.
+      // Safe cast: with `info` and without `columns`, `csv-parse` yields an array of texts and the position in the file.
       const { record, info } = found as { record: readonly string[]; info: { readonly lines: number } };
       // Inside quotes, `csv-parse` counts CRLF as two lines.
       countedTwice += record.join().match(/\r\n/g)?.length ?? 0;
       const line = info.lines - countedTwice;
-      // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
+      // Decoders write U+FFFD for bytes that they cannot read: the decoder above, or a program that converted the file before.
       if (record.join().includes('\uFFFD'))
         throw new CommandError(
           `Line ${line} of ${name} is not ${encoding.toUpperCase()} text; ` +

@@ -26,7 +26,7 @@ function findReasonKey({ status, errors }: BulkOutcome): string {
 /** Stores the rows that failed, unchanged, with the reasons. */
 export type FailuresFile = Awaited<ReturnType<typeof openFailures>>;
 
-/** Creates the file. Replaces an existing file only with `overwrite`, and never the input under another name. */
+/** Creates the file. An existing file is replaced only with `overwrite`; the input is never replaced, whatever its name is. */
 export async function openFailures(path: string, input: CsvInput, overwrite: boolean) {
   const { identity, delimiter, needsBom } = input;
   const columns = removeFailureColumns(input.columns);
@@ -80,7 +80,7 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
     handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
     const stats = await handle.stat();
     if (stats.dev === input.dev && stats.ino === input.ino)
-      throw new CommandError('--failures is the file to import; choose another file');
+      throw new CommandError('--failures names the file to import; choose another file');
     if (stats.isFile()) {
       await handle.truncate();
       await handle.chmod(OWNER_ONLY_MODE);

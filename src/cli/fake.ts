@@ -49,7 +49,7 @@ const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
 /** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
-/** At this speed, the service's six days of attempts (docs/service.md 8.5) take half a minute, so a receiver can restart. */
+/** Shortens the six days of attempts (docs/service.md 8.5) to half a minute, which is enough to restart a receiver. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
@@ -59,25 +59,23 @@ export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenarios, in turn')
+        .choices(PLAYS)
+        .default(['delivered'], PLAYS[0]),
     )
-    .option('--speed <number>', 'speed; 60 plays an hour in a minute', parseSpeed, 1)
-    .option('--fail <what>', 'failure: [ENDPOINT:]STATUS-OR-KIND[:TIMES]', repeatable(parseFailure))
-    .option('--latency <ms>', 'time before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
-    .option('--limit <n>', 'limit: [ENDPOINT:]REQUESTS-A-SECOND, or off', repeatable(parseLimit))
-    .option('--quota <n>', 'number of trackers in the plan', wholeNumber('quota', MAX_COUNT))
-    .option('--per-call', 'allow per-call searches, too')
-    .option('--webhook-url <url>', 'URL that gets the webhooks', parseWebhookUrl)
-    .addOption(secretOption('--webhook-secret <s>', 'secret of each webhook'))
-    .option('--duplicates <n>', 'number of repeats of each push', wholeNumber('duplicates', 100), 0)
-    .option('--shuffle', 'send waiting pushes in random order')
-    .option('--api-key <key>', 'key to accept; up to 20 times (default: any)', repeatable(parseApiKey))
-    .option('--seed <text>', 'seed of the ids', '1')
-    .addHelpText(
-      'after',
-      `
-Failures: 400 to 599, ${KINDS.join(', ')}.`,
-    )
+    .option('--speed <number>', 'scenario speed; 60: an hour in a minute', parseSpeed, 1)
+    .option('--fail <what>', 'failures to plan: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
+    .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
+    .option('--limit <n>', 'requests per second: [ENDPOINT:]NUMBER, or off', repeatable(parseLimit))
+    .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
+    .option('--per-call', 'also accept per-call searches')
+    .option('--webhook-url <url>', 'URL to send the webhooks to', parseWebhookUrl)
+    .addOption(secretOption('--webhook-secret <s>', 'secret of the webhooks'))
+    .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
+    .option('--shuffle', 'send waiting webhooks in random order')
+    .option('--api-key <key>', 'key to accept; repeat for up to 20 (default: any)', repeatable(parseApiKey))
+    .option('--seed <text>', 'text that decides the ids', '1')
+    .addHelpText('after', `\nFAILURE: 400 to 599, ${KINDS.join(', ')}.`)
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
 
@@ -93,16 +91,16 @@ function parseWebhookUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isHttp && url.username === '' && url.password === '') return url.href;
-  return rejectFlag('webhook-url', 'an http or https URL without a user name');
+  return rejectFlag('webhook-url', 'an http or https URL without a user name or password');
 }
 
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
   const client = new TrackingClient({ baseUrl: 'https://tracking.test', apiKey: 'any' });
-  // The cast is safe, because the keys of `rateLimits` are exactly the endpoints.
+  // Safe cast: the keys of `rateLimits` are exactly the endpoints.
   const names = Object.keys(client.rateLimits()) as EndpointName[];
   if (text === 'all') return names;
   const endpoint = names.find((name) => name === text);
-  return [endpoint ?? rejectFlag(flag, `about one of these endpoints: all, ${names.join(', ')}`, text)];
+  return [endpoint ?? rejectFlag(flag, `for one of these endpoints: all, ${names.join(', ')}`, text)];
 }
 
 function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {
@@ -119,7 +117,11 @@ function parseFailure(text: string) {
   const kind = KINDS.find((name) => name === what);
   if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what))) {
     const kinds = KINDS.join(', ');
-    rejectFlag('fail', `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${kinds}`, text);
+    rejectFlag(
+      'fail',
+      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or ${kinds}`,
+      text,
+    );
   }
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
   const times = count === 'all' ? Number.POSITIVE_INFINITY : wholeNumber('fail', MAX_COUNT)(count);

@@ -22,15 +22,15 @@ export interface ServiceFlags {
   readonly json?: boolean;
 }
 
-export const JSON_HELP = 'print JSON, one value a line';
-export const SECRET_HELP = 'the variable is safer: users see command lines';
+export const JSON_HELP = 'print JSON, one value per line';
+export const SECRET_HELP = 'others can read command lines, so better set the variable';
 
 export function addServiceFlags(command: Command): Command {
   return command
     .option('--json', JSON_HELP)
     .addOption(new Option('--base-url <url>', 'URL of the service').env('TRACKING_BASE_URL'))
     .addOption(new Option('--api-key <key>', `API key; ${SECRET_HELP}`).env('TRACKING_API_KEY'))
-    .option('--allow-insecure-http', 'allow http: to another host (env: TRACKING_ALLOW_INSECURE_HTTP=1)');
+    .option('--allow-insecure-http', 'allow http: to other hosts (env: TRACKING_ALLOW_INSECURE_HTTP=1)');
 }
 
 export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
@@ -92,7 +92,9 @@ export interface NamedTrackersFlags extends ServiceFlags {
 }
 
 export function byOption(preset: NamedTrackersFlags['by']): Option {
-  return new Option('--by <kind>', 'kind of argument').choices(NAMES).default(preset);
+  return new Option('--by <kind>', 'what you give: a tracker id, your own id, or a number')
+    .choices(NAMES)
+    .default(preset);
 }
 
 /** Builds the options of a call that gets an id of the kind `--by`. */

@@ -43,17 +43,17 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
   const command = program
     .command('import <file>')
     .summary('Create a tracker for each row of a CSV file (billed)')
-    .description('Create a tracker, which is billed, for each row of a CSV file. - reads standard input.')
-    .option('--failures <file>', 'file for rows that fail (default: beside the CSV file)')
+    .description('Create a tracker (billed) for each row of a CSV file; - reads standard input.')
+    .option('--failures <file>', 'file for the failed rows (default: beside the CSV file)')
     .option('--overwrite', 'replace an existing file of failures')
     .option('--delimiter <char>', 'character between fields, or tab (default: detected)', parseDelimiter)
-    .option('--encoding <name>', 'encoding of the file, as in latin1 (default: utf-8)', parseEncoding)
+    .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8)', parseEncoding)
     .addHelpText(
       'after',
       `
 The first line names the columns; only trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-Case, spaces, - and _ in names are ignored. Other columns are not sent.`,
+In names, case, spaces, - and _ are ignored. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
@@ -90,7 +90,7 @@ function resolveFields(columns: readonly string[], fileName: string): Fields {
     if (index < 0) {
       const found = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
       throw new CommandError(
-        `${fileName} has no column trackingNumber; name it in the first line, which is now: ${found}`,
+        `${fileName} has no column trackingNumber; add it to the first line, which is now: ${found}`,
       );
     }
     fields[index] = 'trackingNumber';
@@ -124,11 +124,13 @@ async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): 
 function findFaults(cells: readonly string[], fields: Fields, columns: number): string[] {
   const faults: string[] = [];
   if (cells.length > columns)
-    faults.push(`${cells.length} fields in ${columns} columns; put quotes around a field with the delimiter`);
+    faults.push(
+      `${cells.length} fields in ${columns} columns; put quotes around a field that contains the delimiter`,
+    );
   const { trackingNumber = '', shippingDate = '' } = nameCells(cells, fields);
   if (/^\d([.,]\d+)?E\+\d+$/i.test(trackingNumber))
     faults.push(
-      `${trackingNumber} is not the whole number, the spreadsheet has shortened it; format the column as text`,
+      `the spreadsheet has shortened the tracking number to ${trackingNumber}; format its column as text`,
     );
   if (/^\d+[./-]\d+[./-]\d+/.test(shippingDate) && !/^\d{4}-/.test(shippingDate))
     faults.push(

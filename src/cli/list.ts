@@ -12,19 +12,14 @@ interface ListFlags extends ServiceFlags {
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
-const NO_TRACKERS = 'This account has no trackers; `tracking-client track` creates one';
+const NO_TRACKERS = 'This account has no trackers; `tracking-client track NUMBER` creates one';
 
 export function addList(program: Command, { terminal, logger }: Context): void {
   const command = program
     .command('list')
     .description('List the trackers of the account, newest first')
     .option('--tracked', 'list only trackers that are still tracked')
-    .option(
-      '--limit <number>',
-      'number of trackers to list at most',
-      wholeNumber('limit', MAX_LIMIT),
-      DEFAULT_LIMIT,
-    );
+    .option('--limit <number>', 'maximum number of trackers', wholeNumber('limit', MAX_LIMIT), DEFAULT_LIMIT);
   addServiceFlags(command).action(async (flags: ListFlags) => {
     const { limit, tracked = false, json } = flags;
     const found: Tracker[] = [];
@@ -39,7 +34,7 @@ export function addList(program: Command, { terminal, logger }: Context): void {
     if (json) for (const tracker of shown) terminal.printJson(tracker);
     else if (shown.length > 0) terminal.print(formatTrackers(shown, terminal));
     if (found.length > limit)
-      terminal.warn(`Only the newest ${limit} are shown; a higher --limit shows more`);
+      terminal.warn(`These are the newest ${limit} trackers; a higher --limit shows more`);
     else if (found.length === 0) terminal.warn(tracked ? NONE_TRACKED : NO_TRACKERS);
   });
 }
@@ -62,7 +57,7 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
 export function addCouriers(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('couriers [text]')
-    .description('List couriers: all, or those that contain a text');
+    .description('List all couriers, or those that match a text');
   addServiceFlags(command).action(async (text: string | undefined, flags: ServiceFlags) => {
     const wanted = (text ?? '').toLowerCase();
     const couriers = await createClient(flags, logger).couriers.list({ signal: terminal.signal });
@@ -72,7 +67,7 @@ export function addCouriers(program: Command, { terminal, logger, end }: Context
     if (found.length === 0) {
       const what =
         text === undefined ? '' : ` with ${JSON.stringify(plain(text))} in its code, name or country`;
-      terminal.warn(`Found no courier${what}; \`tracking-client couriers\` lists all`);
+      terminal.warn(`No courier was found${what}; \`tracking-client couriers\` lists all`);
       end(EXIT.noResults);
     } else if (flags.json) for (const courier of found) terminal.printJson(courier);
     else terminal.print(formatTable(['Code', 'Name', 'Country', 'Needs'], found.map(formatCourier)));

@@ -16,7 +16,7 @@ interface ListenFlags {
 const STOP_GRACE_MS = 2000;
 
 export function addListen(program: Command, { terminal }: Context): void {
-  const command = program.command('listen').description('Receive webhooks and print each event once');
+  const command = program.command('listen').description('Receive webhooks, and print each event once');
   addListenFlags(command, 3000)
     .addOption(secretOption('--secret <secret>', `secret of the webhooks; ${SECRET_HELP}`))
     .option('--json', JSON_HELP)
@@ -55,7 +55,7 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     server.once('error', (error) => fail(explainListenFailure(error, host, port)));
     server.listen(port, host, done);
   });
-  // Sound: `address()` is an object for every server that listens on a port.
+  // Safe cast: `address()` is an object for every server that listens on a port.
   const bound = (server.address() as AddressInfo).port;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
   if (json) terminal.printJson({ listening: url });

@@ -62,7 +62,7 @@ export function addStop(program: Command, context: Context): void {
 export function addResend(program: Command, context: Context): void {
   const command = program
     .command('resend <trackers...>')
-    .description('Ask the service to send webhooks again');
+    .description('Ask the service to send the webhooks of trackers again');
   addAction(command, context, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =
@@ -85,10 +85,12 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const ids = [...new Set(trackings?.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
   const [id] = ids;
   if (id === undefined)
-    throw new CommandError('no tracker with this number has results; use its id from `tracking-client list`');
+    throw new CommandError(
+      'no tracker with this number has results; give its id, which `tracking-client list` shows',
+    );
   if (ids.length > 1)
     throw new CommandError(
-      `${ids.length} trackers have this number; use one of their ids: ${ids.map(plain).join(', ')}`,
+      `${ids.length} trackers have this number; give one of their ids: ${ids.map(plain).join(', ')}`,
     );
   return id;
 }

@@ -25,14 +25,14 @@ export class Terminal {
     this.#write(this.stdout, `${line}\n`);
   }
 
-  /** Keeps one line below all others; a pipe does not get it. */
+  /** Shows a line that stays below all others. Nothing is shown if the output is a pipe or a file. */
   showStatus(line: string): void {
     // Without line wrap, the terminal cuts the line at its edge.
     if (this.stdout.isTTY) this.#write(this.stdout, '', `\u001b[?7l${line}\u001b[?7h\n`);
   }
 
   #write(stream: OutputStream, text: string, status = this.#status): void {
-    // Go to column 1 (after Ctrl-C the cursor stands behind `^C`), up to the status, and clear it.
+    // Ctrl-C may have printed `^C`, so first go to column 1; then go up to the status line and clear it.
     if (this.#status !== '') this.stdout.write('\r\u001b[1A\u001b[0J');
     stream.write(text);
     if (status !== '') this.stdout.write(status);

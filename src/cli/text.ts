@@ -14,7 +14,7 @@ export function plain(value: unknown): string {
     .trim();
 }
 
-/** Bounds the text of a value that is not a text. */
+/** Limits the length of a value that is not a string. */
 const INSPECT_OPTIONS = {
   depth: 1,
   maxArrayLength: 5,
@@ -63,7 +63,7 @@ export function formatTimelineLine(event: TrackingEvent, colours: Colours): stri
   return `  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  ${formatEvent(event, colours)}`;
 }
 
-export const NONE_TRACKED = 'No tracker is tracked now; `tracking-client list` shows all trackers';
+export const NONE_TRACKED = 'None of your trackers is tracked any more; `tracking-client list` shows them';
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>

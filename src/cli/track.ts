@@ -18,7 +18,7 @@ import { formatMilestone, formatTime, formatTimelineLine, plain } from './text.t
 export function addTrack(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('track <number>')
-    .summary('Print a timeline; creates a tracker if needed (billed)')
+    .summary('Print a timeline; create a tracker if needed (billed)')
     .description(
       'Print the timeline of a shipment. If the number has no tracker, this creates one, which is billed; ' +
         '`show` never creates one.',
@@ -37,8 +37,8 @@ export function addTrack(program: Command, { terminal, logger, end }: Context): 
 export function addShow(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('show <tracker>')
-    .summary('Print the results of a tracker; only reads')
-    .description('Print the results of a tracker. This only reads: it never creates a tracker.')
+    .summary('Print the results of a tracker, and create nothing')
+    .description('Print the results of a tracker. This never creates a tracker.')
     .addOption(byOption('number'));
   addServiceFlags(command).action(async (name: string, flags: NamedTrackersFlags) => {
     const { trackers } = createClient(flags, logger);

@@ -31,11 +31,11 @@ export function addWatch(program: Command, { terminal, logger, end }: Context): 
       'Print the new events of shipments until none of them is tracked any more. If a number has no ' +
         'tracker, this creates one, which is billed.',
     )
-    .option('--all', 'watch all trackers that are still tracked')
+    .option('--all', 'watch every tracker that is still tracked')
     .option('--interval <time>', 'time between two polls, such as 2h (default: 15m)', parseInterval);
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
     if (numbers.length > 0 === (flags.all ?? false))
-      throw new CommandError('`watch` takes either tracking numbers or --all');
+      throw new CommandError('Give `watch` either tracking numbers or --all');
     end(await watch(createClient(flags, logger), numbers, flags, terminal));
   });
 }

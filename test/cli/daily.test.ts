@@ -49,12 +49,6 @@ describe('track', () => {
     });
   });
 
-  it('--json → the tracking in one line', async () => {
-    connect().shipment(NUMBER).deliver();
-    const { stdout } = await runLine(`track ${NUMBER} --json`);
-    expect(JSON.parse(stdout)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
-  });
-
   it('flags for couriers, country and post code → sent with the new tracker', async () => {
     const fake = connect();
     fake.shipment(NUMBER).deliver();
@@ -119,7 +113,7 @@ describe('list', () => {
   });
 
   it.each([
-    [2, 'Only the newest 2 are shown; a higher --limit shows more\n'],
+    [2, 'These are the newest 2 trackers; a higher --limit shows more\n'],
     [3, ''],
   ])('three trackers and --limit %i → that number of lines, and %j on stderr', async (limit, stderr) => {
     await connectWithTrackers();
@@ -130,14 +124,14 @@ describe('list', () => {
 
   it('no trackers → a message on stderr, exit code 0', async () => {
     connect();
-    const stderr = 'This account has no trackers; `tracking-client track` creates one\n';
+    const stderr = 'This account has no trackers; `tracking-client track NUMBER` creates one\n';
     expect(await runLine('list')).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
 
   it('--tracked, and no tracker is tracked any more → a message, exit code 0', async () => {
     const { fake } = await connectWithTrackers();
     for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).stopTracking();
-    const stderr = 'No tracker is tracked now; `tracking-client list` shows all trackers\n';
+    const stderr = 'None of your trackers is tracked any more; `tracking-client list` shows them\n';
     expect(await runLine('list --tracked')).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
 });
@@ -160,8 +154,8 @@ describe('stop', () => {
     const { exitCode, stderr } = await runLine(`stop ${NUMBER} LX000000001CN --by number`);
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
-      `${NUMBER}  2 trackers have this number; use one of their ids: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker with this number has results; use its id from `tracking-client list`',
+      `${NUMBER}  2 trackers have this number; give one of their ids: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
+      'LX000000001CN  no tracker with this number has results; give its id, which `tracking-client list` shows',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
@@ -231,7 +225,7 @@ describe('couriers', () => {
       exitCode: 3,
       stdout: '',
       stderr:
-        'Found no courier with "nobody" in its code, name or country; `tracking-client couriers` lists all\n',
+        'No courier was found with "nobody" in its code, name or country; `tracking-client couriers` lists all\n',
     });
   });
 });

@@ -47,32 +47,25 @@ describe('the flags of the fake', () => {
     });
   });
 
-  const webhookUrlRule = 'Expected `--webhook-url` to be an http or https URL without a user name';
+  const webhookUrlRule =
+    'Expected `--webhook-url` to be an http or https URL without a user name or password';
   it.each([
     ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
-    ['--port=', 'Expected `--port` to be a whole number from 0 to 65535, got ""'],
-    ['--host=', 'Expected `--host` to be an address or a host name, got ""'],
     ['--speed 0.5', 'Expected `--speed` to be a number of at least 1, got "0.5"'],
-    ['--limit fast', 'Expected `--limit` to be a whole number from 0 to 1000000, got "fast"'],
     ['--limit a:b:1', 'Expected `--limit` to be NUMBER, ENDPOINT:NUMBER or off, got "a:b:1"'],
-    ['--duplicates 1000', 'Expected `--duplicates` to be a whole number from 0 to 100, got "1000"'],
-    ['--latency 1s', 'Expected `--latency` to be a whole number from 0 to 600000, got "1s"'],
     [
       '--fail 200',
-      /^Expected `--fail` to be \[ENDPOINT:\]WHAT\[:TIMES\], .* from 400 to 599 or reset, .* got "200"$/,
+      /^Expected `--fail` to be \[ENDPOINT:\]FAILURE\[:TIMES\], .* from 400 to 599 or reset, .* got "200"$/,
     ],
-    ['--fail trackers.create', /where WHAT is .* got "trackers.create"$/],
     [
       '--fail trackers.make:500',
-      /^Expected `--fail` to be about one of these endpoints: all, trackers\.create, .*"$/,
+      /^Expected `--fail` to be for one of these endpoints: all, trackers\.create, .*"$/,
     ],
     ['--fail all:500:often', /^Expected `--fail` to be a whole number .* got "often"$/],
     // A user name or a key may be secret, so these messages do not show the text.
     ['--webhook-url ftp://host/', webhookUrlRule],
-    ['--webhook-url hooks', webhookUrlRule],
     ['--webhook-url http://user:hunter2@host/', webhookUrlRule],
     ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
-    ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
     ['--api-key=', 'Expected `--api-key` to be a key'],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
@@ -80,10 +73,8 @@ describe('the flags of the fake', () => {
   });
 
   it.each([
-    ['500', { endpoint: '*', failure: { status: 500, times: 1 } }],
     ['reset', { endpoint: '*', failure: { kind: 'reset', times: 1 } }],
     ['trackers.create:429', { endpoint: 'trackers.create', failure: { status: 429, times: 1 } }],
-    ['trackers.list:badJson:2', { endpoint: 'trackers.list', failure: { kind: 'badJson', times: 2 } }],
     ['all:503:all', { endpoint: '*', failure: { status: 503, times: Number.POSITIVE_INFINITY } }],
   ])('--fail %s → planned', (text, planned) => {
     expect(parse(`--fail ${text}`).fail).toEqual([planned]);
@@ -114,15 +105,12 @@ describe('the line of a request', () => {
     error: undefined,
   };
   it.each<[string, string, Partial<RecordedRequest>]>([
-    ['no body', 'GET    /v1/couriers → 200', {}],
     ['a query', 'GET    /v1/couriers?page=1&q=a+b%1B → 200', { query: { page: '1', q: 'a b\u001b' } }],
     ['a path that a terminal would obey', 'GET    /v1/ → 200', { path: '/v1/\u009b2J' }],
     ['a number', 'POST   /v1/couriers RR1/-_ → 200', { method: 'POST', body: { trackingNumber: 'RR1/-_' } }],
     ['two items', 'GET    /v1/couriers 2 items → 200', { body: [{}, {}] }],
     ['no number', 'GET    /v1/couriers → 200', { body: { trackingNumber: 'R\u001b[2J' } }],
-    ['one item', 'GET    /v1/couriers 1 item → 200', { body: [{}] }],
     ['a broken connection', 'GET    /v1/couriers → no response reset', { status: null, failure: 'reset' }],
-    ['a code', 'GET    /v1/couriers → 404 x_y', { status: 404, error: { code: 'x_y' } }],
     ['a reason', 'GET    /v1/couriers → 200 x: Why', { error: { code: 'x', message: 'Why\u001b[2J' } }],
   ])('%s → "%s"', (_, line, request) => {
     expect(formatRequest({ ...base, ...request }, colours)).toBe(`09:05:07 ${line}`);

@@ -46,7 +46,7 @@ describe('import', () => {
   it('good rows with column titles in other spellings → trackers, a summary, no file of failures, exit code 0', async () => {
     const csv =
       '\uFEFFTracking Number,client_tracker_id,COURIER-CODE,recipient email,price\n' +
-      `${NUMBER},order-1,us-post;cn-post,a@b.example,5\nLA680658838NL,,,,\n`;
+      `${NUMBER},order-1, us-post ; cn-post|,a@b.example,5\nLA680658838NL,,,,\n`;
     const { fake, exitCode, failed, lines, output } = await importRows(csv);
     const recipient = { email: 'a@b.example' };
     const courierCode = ['us-post', 'cn-post'];
@@ -123,27 +123,17 @@ describe('import', () => {
     );
   });
 
-  it('many reasons → the summary shows the five most frequent, and how many more there are', async () => {
+  it('many reasons → the five most frequent and how many more there are; a rule that two rows break is one reason', async () => {
     const { exitCode, lines } = await importRows(
       'trackingNumber,originCountryCode,destinationCountryCode,recipientEmail\n' +
         `x,,,\nb@d-number,,,\n123456789,,,\n${NUMBER},Narnia,,\n${NUMBER},,Narnia,\n` +
-        `${NUMBER},,,nobody\n${NUMBER},,,nobody\n`,
+        `${NUMBER},,,nobody\n${NUMBER},,,somebody\n`,
     );
     expect(exitCode).toBe(1);
     const reasons = lines().filter((line) => line.includes('first in line'));
     expect(reasons).toHaveLength(5);
     expect(reasons[0]).toMatch(/^ +2 .*`recipient\.email`.*\(first in line 7\)$/);
     expect(lines()).toContain('  and 1 other reason');
-  });
-
-  it('two rows that break one rule of one field → one reason; the same rule of another field → a second reason', async () => {
-    const { lines } = await importRows(
-      'trackingNumber,destinationCountryCode\nx,US\nxyz,US\nRR123456785CN,Narnia\n',
-    );
-    expect(lines().filter((line) => line.includes('first in line'))).toEqual([
-      expect.stringMatching(/^ {7}2 {2}.*`trackingNumber`.*\(first in line 2\)$/),
-      expect.stringMatching(/^ {7}1 {2}.*`destinationCountryCode`.*\(first in line 4\)$/),
-    ]);
   });
 
   const latin1 = Buffer.from(`trackingNumber,title\nLA680658838NL,Meier\n${NUMBER},Müller\n`, 'latin1');
@@ -168,9 +158,8 @@ describe('import', () => {
   });
 
   it.each<[string, string | Buffer, RegExp]>([
-    ['an empty file', '', /rows\.csv is empty; its first line must name the columns\n$/],
+    ['an empty file', '', /rows\.csv is empty; it must begin with a line that names the columns\n$/],
     ['no column of numbers', 'reference\nx\n', /no column trackingNumber; .* is now: reference\n$/],
-    ['JSON of one long line', JSON.stringify(Array(400_000).fill(0)), /no column trackingNumber; .*\n$/],
     ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is not valid CSV: Quote Not Closed/],
     [
       'more fields than columns',
@@ -178,8 +167,6 @@ describe('import', () => {
       /: \S+ cannot be imported; nothing was sent.*\n {2}line 3: 3 fields in 2 columns; .*\n$/,
     ],
     ['Latin-1 as UTF-8', latin1, /: Line 3 of \S+ is not UTF-8 text; .*--encoding latin1.*\n$/],
-    ['UTF-16 as UTF-8', utf16, /: Line 1 of \S+ is not UTF-8 text; .*utf-16le\n$/],
-    ['a column twice', 'trackingNumber,title,title\n', / has the column title twice; .*\n$/],
     ['a field twice', 'trackingNumber,order_number,Order Number\n', /the column orderNumber twice; .*\n$/],
   ])('%s → one sentence, nothing sent, exit code 2', async (_, csv, message) => {
     const { fake, exitCode, output } = await importRows(csv);
@@ -195,7 +182,9 @@ describe('import', () => {
     expect(exitCode).toBe(2);
     expect(output.stderr.split('\n')).toEqual([
       expect.stringMatching(/^tracking-client: \S+rows\.csv cannot be imported; nothing was sent\./),
-      expect.stringMatching(/^ {2}line 2: 1,23457E\+11 .* the spreadsheet has shortened it; /),
+      expect.stringMatching(
+        /^ {2}line 2: the spreadsheet has shortened the tracking number to 1,23457E\+11; /,
+      ),
       expect.stringMatching(/^ {2}line 3: the date 15\.11\.2026 must have the form YYYY-MM-DD/),
       expect.stringMatching(/^ {2}line 4: 4 fields in 3 columns; /),
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
@@ -214,13 +203,11 @@ describe('import', () => {
   });
 
   it.each([
-    ['a folder', 'folder', /^\S+ is a folder; name a CSV file\n$/],
+    ['a folder', 'folder', /^\S+ is a folder; give the path of a CSV file\n$/],
     ['a file below a file', 'rows.csv/x', /^Could not read \S+: not a directory \(ENOTDIR\)\n$/],
-    ['a link to itself', 'loop', /^Could not read \S+: too many symbolic links encountered \(ELOOP\)\n$/],
   ])('%s → one line, exit code 2', async (_, name, message) => {
     await writeFile(findPath('rows.csv'), '');
     await mkdir(findPath('folder'));
-    await symlink('loop', findPath('loop'));
     const { exitCode, output } = await importFile(findPath(name));
     expect(exitCode).toBe(2);
     expect(output.stderr.replace('tracking-client: ', '')).toMatch(message);
@@ -233,7 +220,7 @@ describe('import', () => {
     ]);
     expect(exitCode).toBe(2);
     expect(output.stderr).toBe(
-      'tracking-client: /dev/zero has more than 64 MiB, the most that a pipe may have; import a file instead\n',
+      'tracking-client: /dev/zero has more than 64 MiB, the maximum for a pipe; save it as a file and import the file\n',
     );
     expect(fake.requests).toEqual([]);
   });
@@ -243,15 +230,6 @@ describe('import', () => {
     const { fake, lines } = await importRows(csv, ['--json']);
     expect(lines().map((text) => JSON.parse(text).line)).toEqual([2, 4, 5, 7]);
     expect(fake.requests[0]?.body).toMatchObject([{ title: 'a' }, { title: 'b\r\nc' }, { title: 'e' }]);
-  });
-
-  it.each([
-    ['us-post|', ['us-post']],
-    [' ; us-post | cn-post', ['us-post', 'cn-post']],
-  ])('the couriers %j → %j', async (text, courierCode) => {
-    const { fake, exitCode } = await importRows(`trackingNumber,courierCode\n${NUMBER},"${text}"\n`);
-    expect(exitCode).toBe(0);
-    expect(fake.requests[0]?.body).toMatchObject([{ courierCode }]);
   });
 
   it('any cells, quotes and line breaks → one outcome for each row; as input again, the failed rows have the same cells', async () => {
@@ -294,15 +272,13 @@ describe('import', () => {
   });
 
   describe('the file of failures', () => {
-    it.each(['nowhere/failures.csv', 'rows.csv/failures.csv'])(
-      '--failures %s, which cannot be written → one line, nothing sent, exit code 2',
-      async (name) => {
-        const { fake, exitCode, output } = await importRows(buildCsv(3), ['--failures', findPath(name)]);
-        expect(exitCode).toBe(2);
-        expect(output.stderr).toMatch(/^tracking-client: Could not write \S+failures\.csv: .+\n$/);
-        expect(fake.requests).toEqual([]);
-      },
-    );
+    it('--failures in a folder that does not exist → one line, nothing sent, exit code 2', async () => {
+      const flags = ['--failures', findPath('nowhere/failures.csv')];
+      const { fake, exitCode, output } = await importRows(buildCsv(3), flags);
+      expect(exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Could not write \S+failures\.csv: .+\n$/);
+      expect(fake.requests).toEqual([]);
+    });
 
     it('the default path or --overwrite → a new or replaced file that only its owner may read', async () => {
       const { failed } = await importRows('trackingNumber\nx\n');
@@ -336,7 +312,6 @@ describe('import', () => {
 
     it.each([
       ['hard link', 'other.csv', () => link(findPath('rows.csv'), findPath('other.csv'))],
-      ['symbolic link', 'other.csv', () => symlink('rows.csv', findPath('other.csv'))],
       ['linked folder', 'again/rows.csv', () => symlink(folder, findPath('again'))],
       ['same name', './rows.csv', () => undefined],
     ])(
@@ -363,13 +338,13 @@ describe('import', () => {
       expect(await readdir(folder)).toHaveLength(3);
     });
 
-    it.each(['a,=1+1', 'a;=1+1', 'a\t=1+1'])(
-      'a cell with the delimiter of another spreadsheet (%j) → quoted, so that it stays one cell',
-      async (cell) => {
-        const { failed } = await importRows(`trackingNumber|title\nx|"${cell}"\n`, ['--delimiter', '|']);
-        expect(failed).toContain(`\nx|"${cell}"|2|invalid|`);
-      },
-    );
+    it('a cell with the delimiter of another spreadsheet → quoted, so that it stays one cell', async () => {
+      for (const cell of ['a,=1+1', 'a;=1+1', 'a\t=1+1']) {
+        const flags = ['--delimiter', '|', '--overwrite', '--failures', findPath('failures.csv')];
+        await importRows(`trackingNumber|title\nx|"${cell}"\n`, flags);
+        expect(await readFile(findPath('failures.csv'), 'utf8')).toContain(`\nx|"${cell}"|2|invalid|`);
+      }
+    });
 
     it('an error text with a formula and escape codes → made harmless; the cells of the user are unchanged', async () => {
       const fake = connect();

@@ -32,8 +32,8 @@ describe('the command', () => {
     ['track A B', /^tracking-client: too many arguments for 'track'.*\n$/],
     ['fake --prot 1', "tracking-client: unknown option '--prot' (Did you mean --port?); see --help\n"],
     ['fake --port', "tracking-client: option '-p, --port <number>' argument missing; see --help\n"],
-    ['watch', 'tracking-client: `watch` takes either tracking numbers or --all\n'],
-    ['watch --all RR123456785CN', 'tracking-client: `watch` takes either tracking numbers or --all\n'],
+    ['watch', 'tracking-client: Give `watch` either tracking numbers or --all\n'],
+    ['watch --all RR123456785CN', 'tracking-client: Give `watch` either tracking numbers or --all\n'],
     [
       'watch X --interval 5d',
       'tracking-client: Expected `--interval` to be a time from 1s to 24h, as in 30s, 15m or 2h, got "5d"\n',

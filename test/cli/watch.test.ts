@@ -72,7 +72,9 @@ describe('watch', () => {
   it('--all without tracked trackers → a message, exit code 0', async () => {
     const { watch, output } = setUp();
     expect(await watch('--all')).toBe(0);
-    expect(output.stderr).toBe('No tracker is tracked now; `tracking-client list` shows all trackers\n');
+    expect(output.stderr).toBe(
+      'None of your trackers is tracked any more; `tracking-client list` shows them\n',
+    );
   });
 
   it('--json → one line for each event, oldest first; polls without new events and failures print no line', async () => {
