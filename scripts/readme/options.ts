@@ -87,7 +87,7 @@ interface OptionsType {
  *
  * @throws Error naming an optional field whose comment does not state its default
  */
-export function optionTable(types: readonly OptionsType[]): string {
+function optionTable(types: readonly OptionsType[]): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
     const more = parents.length === 0 ? '' : `, with those of ${parents.join(' and ')}`;

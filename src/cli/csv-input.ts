@@ -19,7 +19,7 @@ export interface CsvInput {
   readonly name: string;
   readonly columns: readonly string[];
   readonly delimiter: string;
-  /** True when the file of failures needs a byte order mark, because spreadsheets otherwise misread its UTF-8. */
+  /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
   readonly needsBom: boolean;
   /** Identifies the file under all of its names. */
   readonly identity: Stats;

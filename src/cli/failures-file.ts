@@ -49,7 +49,7 @@ export async function openFailures(path: string, input: CsvInput, overwrite: boo
     const record = [...columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = count === 0;
     const records = isFirst ? [[...columns, ...FAILURE_COLUMNS], record] : [record];
-    // Quote cells with outer spaces, because the next import trims unquoted cells. Also quote cells with any common delimiter:
+    // Quote cells with outer spaces: the next import trims unquoted cells. Also quote cells with any common delimiter:
     // a spreadsheet that splits at another delimiter could run the second part of `a,=1+1` as a formula.
     const quotedMatch = /^\s|\s$|[,;\t]/;
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: quotedMatch });

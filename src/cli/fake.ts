@@ -59,9 +59,7 @@ export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenarios, in turn')
-        .choices(PLAYS)
-        .default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
     )
     .option('--speed <number>', 'scenario speed; 60: an hour in a minute', parseSpeed, 1)
     .option('--fail <what>', 'failures to plan: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))

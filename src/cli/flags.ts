@@ -47,7 +47,7 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    // Name the flag instead of the option, because the user knows only flags: `baseUrl` becomes `--base-url`.
+    // The user knows only flags, so `baseUrl` becomes `--base-url`.
     const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     const names = /`(baseUrl|apiKey|allowInsecureHttp)`/g;
     throw new CommandError(error.message.replace(names, (_, name) => `\`--${toFlag(name)}\``));
@@ -130,7 +130,7 @@ export function secretOption(flags: string, description: string): Option {
   return option.argParser((text) => parseSecret(option.name(), text));
 }
 
-/** Parses a host to listen on; an empty host is rejected, because it would bind every address. */
+/** Parses a host to listen on. An empty host would bind every address, so it is rejected. */
 function parseHost(text: string): string {
   return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
 }

@@ -21,7 +21,7 @@ const stop = (signal: NodeJS.Signals) => {
 process.on('SIGINT', stop);
 process.on('SIGTERM', stop);
 stdout.on('error', (error) => controller.abort(new OutputError(error)));
-// An error of stderr is ignored, because there is nowhere left to report it.
+// Ignore errors of stderr: there is nowhere left to report them.
 stderr.on('error', () => {});
 
 // `isColorSupported` reads `NO_COLOR` and `TERM=dumb`.
@@ -34,7 +34,7 @@ void run(process.argv.slice(2), terminal).then((exitCode) => {
     const { reason } = controller.signal;
     const outputError = reason instanceof OutputError ? reason : undefined;
     if (outputError?.message) stderr.write(`tracking-client: ${outputError.message}\n`);
-    // Setting `process.exitCode` is not enough, because connections that are kept alive hold the process for seconds.
+    // With `process.exitCode` alone, connections that are kept alive would hold the process for seconds.
     process.exit(exitCode || outputError?.exitCode);
   });
 });

@@ -24,7 +24,7 @@ const handlersOptions = z.strictObject({
 
 const CREATE_HANDLER = { GET: http.get, POST: http.post, PATCH: http.patch };
 
-/** Keeps requests until their callers abort, because in MSW 2 the signal of a garbage-collected request never fires. */
+/** Requests whose callers have not aborted. In MSW 2, the signal of a garbage-collected request never fires. */
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {

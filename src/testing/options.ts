@@ -88,14 +88,14 @@ export interface RecordedRequest {
   readonly error: ApiErrorItem | undefined;
 }
 
-/** Checks the scheme, because `localhost:3000` is a valid URL with the scheme `localhost`. */
+/** Checks the scheme, too: `localhost:3000` is a valid URL with the scheme `localhost`. */
 export function isHttpUrl(value: unknown): boolean {
   return isUrl(value) && /^https?:$/.test(new URL(String(value)).protocol);
 }
 
 export const HTTP_URL = 'a URL that begins with http:// or https://';
 
-/** Seeds are texts or numbers only, because all objects would give the same seed. */
+/** Objects are refused: all of them would give the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
 );

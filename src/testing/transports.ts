@@ -45,7 +45,7 @@ export function toStalledResponse({ status, headers, body }: FakeResponse, signa
   const stream = new ReadableStream({
     start(controller) {
       controller.enqueue(bytes.subarray(0, Math.ceil(bytes.length / 2)));
-      // Some transports end the stream themselves on abort. Wait for a microtask, because they must come first.
+      // Some transports end the stream themselves on abort. They must come first, so wait for a microtask.
       const fail = () => controller.error(signal?.reason);
       onAbort(signal, () => void Promise.resolve().then(fail));
     },
@@ -74,7 +74,7 @@ export function createFetch(
 ): FetchLike {
   return async (input, init) => {
     const request = new Request(input, init);
-    // `request.signal` does not serve here, because it stops following the caller's signal once the request is garbage.
+    // Do not use `request.signal`: it stops following the caller's signal once the request is garbage-collected.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const aborted = new Promise<never>((_, reject) => {

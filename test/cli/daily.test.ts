@@ -174,7 +174,7 @@ describe('stop', () => {
     ]);
   });
 
-  it('a wrong key → one error, because every further request would fail too', async () => {
+  it('a wrong key → one error for all trackers, exit code 1', async () => {
     const { fake, ids } = await connectWithTrackers();
     fake.fail('trackers.update', { status: 401, code: 'auth_invalid_api_key', times: 2 });
     const { exitCode, stderr } = await runLine(`stop ${ids.join(' ')}`);

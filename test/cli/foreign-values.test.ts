@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { buildEvent, buildWebhookMessage, createFakeTrackingService } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { formatPush } from '../../src/cli/fake.ts';
 import { run } from '../../src/cli/program.ts';
 import { connect, makeTerminal, runLine } from './make-terminal.ts';
 
@@ -119,24 +118,3 @@ it.each([[[]], [['--json']]])(
     expect(output.stdout).not.toMatch(LEAKS);
   },
 );
-
-it('fake, a push with a field of any type → one line', () => {
-  const { colours } = makeTerminal().terminal;
-  const property = fc.property(
-    fc.constantFrom(...EVENT_FIELDS, ...TRACKER_FIELDS),
-    anything,
-    (field, value) => {
-      const item = buildWebhookMessage({ events: [buildEvent()] });
-      const push = { item: replaceField(item, field, value), isReplay: false };
-      const line: unknown = Reflect.apply(formatPush, undefined, [
-        { status: 200, succeeded: true, attempt: 1 },
-        [push],
-        0,
-        colours,
-      ]);
-      expect(line).not.toMatch(LEAKS);
-      expect(line).not.toContain('\n');
-    },
-  );
-  fc.assert(property, { numRuns: 300 });
-});

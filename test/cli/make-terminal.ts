@@ -54,6 +54,6 @@ export function parseFlags<Flags>(args: readonly string[]): Flags {
   for (const command of program.commands) command.action(() => {});
   program.parse([...args], { from: 'user' });
   const command = program.commands.find((candidate) => candidate.name() === args[0]) ?? program;
-  // Sound only if the caller names flags that the command has.
+  // The cast is right if the caller names flags that the command has.
   return command.opts() as Flags;
 }

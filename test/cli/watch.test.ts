@@ -47,7 +47,7 @@ describe('watch', () => {
     expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
   });
 
-  it('a refused key → one error, because every other number would fail too, exit code 1', async () => {
+  it('a refused key → one error for all numbers, exit code 1', async () => {
     const fake = createFakeTrackingService({ apiKeys: ['another-key'] });
     const { watch, output } = setUp({ fake: { ...fake, apiKey: 'wrong' } });
     expect(await watch(ONE, OTHER)).toBe(1);

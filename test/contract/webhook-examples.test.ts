@@ -30,12 +30,6 @@ describe('documented webhooks through the parser', () => {
     expect(parseWebhook({ trackings: [item] }).mismatched).toEqual([]);
   });
 
-  test('an unknown topic → the item is kept unchanged', () => {
-    const metadata = { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' };
-    const item = { metadata, data: { a: 1 } };
-    expect(parseWebhook({ trackings: [item] }).messages).toEqual([{ kind: 'other', ...item }]);
-  });
-
   test('the request body of a history entry → parses like the push it was', () => {
     const [entry] = samples.HISTORY.webhooks;
     expect(parseWebhook(entry?.requestBody).messages).toHaveLength(1);

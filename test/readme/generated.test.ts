@@ -1,6 +1,4 @@
-import ts from 'typescript';
 import { expect, it } from 'vitest';
-import { optionTable } from '../../scripts/readme/options.ts';
 import { DOCUMENTS, PARTS, writtenAnew } from '../../scripts/readme.ts';
 import { readDocument } from './support/documents.ts';
 
@@ -25,16 +23,4 @@ it.each(Object.keys(PARTS))('the documents → contain the generated part "%s" o
 it('a document without its generated part → an error that names the part', () => {
   const text = '<!-- figures of gone: written by the program -->\n<!-- end of figures of gone -->';
   expect(() => writtenAnew(text)).toThrow('got "figures of gone"');
-});
-
-it('an option whose comment has no default → an error that names the option', () => {
-  const text = 'interface AnyOptions { /** How long, in milliseconds. */ readonly lengthMs?: number }';
-  const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true);
-  expect(() =>
-    optionTable(
-      source.statements
-        .filter(ts.isInterfaceDeclaration)
-        .map((declaration) => ({ name: 'Options', declaration })),
-    ),
-  ).toThrow('the comment of `AnyOptions.lengthMs` to state the default');
 });

@@ -100,7 +100,7 @@ describe('the control path', () => {
       ['no key', 400, json],
     ])('%s → %i, and nothing is reset', async (_, status, headers) => {
       await newClient().trackers.create({ trackingNumber: NUMBER });
-      // Bytes, because `fetch` gives a text the type text/plain.
+      // Send bytes: `fetch` gives a text the type text/plain.
       const refused = await post('reset', undefined, { headers, body: Buffer.from('{}') });
       expect(refused).toMatchObject({ status, body: { errors: [{ code: expect.any(String) }], data: null } });
       expect(fake.trackers).toHaveLength(1);

@@ -64,7 +64,7 @@ export function makeFake(options: FakeTrackingServiceOptions = {}) {
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-    // Sound: a test that reads a field which its endpoint does not send fails.
+    // A test that reads a field which its endpoint does not send fails, so the type needs no check.
     const parsed: WireBody = isJson ? JSON.parse(text) : {};
     return { status: response.status, headers: response.headers, body: parsed, text };
   }

@@ -58,7 +58,7 @@ describe('the path', () => {
 
   it.each([
     ['/nothing', 404, 'path_not_found'],
-    ['/trackers/%zz', 400, 'parsing_error'],
+    ['/trackers/%zz', 404, 'tracker_not_found'],
   ])('%s → %i %s in the error shape of the service', async (path, status, code) => {
     const response = await makeFake().call('GET', path);
     expect(response.status).toBe(status);

@@ -92,7 +92,8 @@ function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw rejection(400, 'parsing_error', 'The path is not percent-encoded correctly.');
+    // A segment with a broken escape names no tracker, so it may stay as it is.
+    return segment;
   }
 }
 
@@ -134,7 +135,7 @@ export class RateLimits {
     const isFixed = this.#window === 'fixed';
     const windowStart = isFixed ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
     const isInWindow = (at: number) => (isFixed ? at >= windowStart : at > windowStart);
-    // If the clock stepped back, forget requests that lie in the future now, because they would count for too long.
+    // If the clock was set back, forget requests that are in the future now. They would count for too long.
     const accepted = (this.#accepted.get(endpoint) ?? []).filter((at) => isInWindow(at) && at <= nowMs);
     const allowed = accepted.length < limit;
     if (allowed) accepted.push(nowMs);

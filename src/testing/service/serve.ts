@@ -186,7 +186,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const isKnown = canRespond(couriers, hints) && canRespondAtOnce(couriers, hints, parcel.courierCodes);
     return succeed(201, { trackings: [buildResults(parcel, hints, isKnown ? parcel.events : [])] });
   },
-  // This works on either plan, because clients of both plans need the courier codes.
+  // Works without the per-shipment plan, too: clients of both plans need the courier codes.
   'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
 };
 
@@ -228,20 +228,15 @@ function rejectPath(allowedMethods: readonly string[]): FakeResponse {
 }
 
 function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {
-  try {
-    const { endpoint, params, allowedMethods } = findRoute(request.method, entry.path, request.basePath);
-    if (endpoint === undefined) return { kind: 'response', response: rejectPath(allowedMethods) };
-    entry.endpoint = endpoint;
-    const call = { params, query: entry.query, headers: request.headers, bodyText: request.body };
-    const run = () => carryOut(state, endpoint, call);
-    const failure = state.failures.take(endpoint);
-    if (failure === undefined) return { kind: 'response', response: run() };
-    entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return fail(failure, { endpoint, limit: state.limits?.getLimit(endpoint), nowMs: state.now() }, run);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return { kind: 'response', response: toErrorResponse(undefined, error) };
-  }
+  const { endpoint, params, allowedMethods } = findRoute(request.method, entry.path, request.basePath);
+  if (endpoint === undefined) return { kind: 'response', response: rejectPath(allowedMethods) };
+  entry.endpoint = endpoint;
+  const call = { params, query: entry.query, headers: request.headers, bodyText: request.body };
+  const run = () => carryOut(state, endpoint, call);
+  const failure = state.failures.take(endpoint);
+  if (failure === undefined) return { kind: 'response', response: run() };
+  entry.failure = 'kind' in failure ? failure.kind : undefined;
+  return fail(failure, { endpoint, limit: state.limits?.getLimit(endpoint), nowMs: state.now() }, run);
 }
 
 function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefined {

@@ -31,7 +31,7 @@ import {
   toPayload,
 } from './trackers.ts';
 
-/** The number of days is our choice, because the service only says "a long time without events" (docs/service.md 5.1). */
+/** The service only says "a long time without events" (docs/service.md 5.1); the number of days is our choice. */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Tracking goes on after a delivery, so that a proof of delivery can still come. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;

@@ -189,7 +189,7 @@ interface MutableReport {
   readonly sent: SentWebhook[];
 }
 
-/** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has no place for it. */
+/** Builds the body of some pushes. A proof of delivery stays enveloped: the flat shape has no place for it. */
 function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
   const items = pushes.map(({ item }) => item);
   const [item] = items;
@@ -257,7 +257,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   /** Sends what waits now, and adds the result to `report`. */
   async function sendQueued(report: MutableReport = { items: 0, accepted: 0, lost: 0, sent: [] }) {
-    // `fake.webhooks` is read each time, because a reset of the fake makes a new queue.
+    // Read `fake.webhooks` each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
@@ -289,7 +289,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       // Runs may overlap, so that a push that waits for its redelivery does not hold up later pushes.
       const runs = new Set<Promise<unknown>>();
       const timer = globalThis.setInterval(() => {
-        // Do not call `flush` here, because under a steady stream of pushes it would never end.
+        // Do not call `flush` here: under a steady stream of pushes it would never end.
         const current = sendQueued().finally(() => runs.delete(current));
         runs.add(current);
       }, everyMs);
