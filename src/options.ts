@@ -32,17 +32,17 @@ export interface TrackingClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Retries, or `false` for none at all. Default: those of `RetryOptions`. */
+  /** Retries, or `false` for none at all. Default: the defaults of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
    * Options of the client's own limiter, or `false` to send at once and risk 429s. `withOptions` refuses
-   * it, because the new client shares the limiter. Default: `{}`; `false` in a Cloudflare Worker.
+   * it, because the new client shares the limiter. Default: `{}` (`false` in a Cloudflare Worker).
    */
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
    * A `TokenBucketLimiter` that clients of one account share, or a `RedisLimiter` that processes share, instead of `rateLimit`.
    * Limits belong to the limiter, which clients of `withOptions` share: `withOptions` refuses `rateLimit` and `limiter`, and
-   * accounts with different limits need a limiter each. Default: the client makes one for itself.
+   * accounts with different limits need a limiter each. Default: a limiter for this client alone.
    */
   readonly limiter?: Limiter | undefined;
   /**
@@ -50,20 +50,20 @@ export interface TrackingClientOptions {
    * hash of the key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
    */
   readonly account?: string | undefined;
-  /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
+  /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers for every request; only `apiKey` sets `authorization`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The logger, such as one of pino, winston, bunyan or NestJS without an adapter. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG`, else `warn`. */
+  /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG` or `warn`. */
   readonly logLevel?: LogLevel | undefined;
   /** An object with callbacks for calls and attempts, or a list of them; a callback that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * What to do with a 2xx that breaks its schema. `keep` returns the data as it came; `withResponse().mismatched`, the hook
-   * `onMismatch` and one `warn` line for each endpoint and field report the mismatch. `throw` rejects with
-   * `ResponseValidationError`. Unusable data rejects in both modes. Default `keep`.
+   * What to do with a 2xx that breaks its schema: `keep` returns the data as it came, `throw` rejects with
+   * `ResponseValidationError`. With `keep`, `withResponse().mismatched`, the hook `onMismatch` and one `warn` line for each
+   * endpoint and field report the mismatch. Unusable data rejects in both modes. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */

@@ -5,18 +5,12 @@ import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** These interfaces contain options, too, although their names do not end with `Options`. */
-const MORE_OPTIONS = ['RawRequest'];
-const FUNCTION = 'function';
-/** These pages explain the options of each entry point. */
+/** These pages explain the options of each entry point; options for tests and telemetry are left to the editor. */
 const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
   index: ['limits-and-retries.md'],
   webhooks: ['webhooks.md'],
   redis: ['limits-and-retries.md', 'webhooks.md'],
   postgres: ['webhooks.md'],
-  opentelemetry: ['observability.md'],
-  testing: ['testing.md'],
-  'testing/msw': ['testing.md'],
 };
 const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'LimiterOptions', 'RequestOptions'];
 
@@ -53,17 +47,18 @@ export function endpointTable(): string {
 export function optionTables(): string {
   const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
+    const explainedIn = EXPLAINED_IN[entry];
+    if (explainedIn === undefined) return [];
     const all = readExports(path);
     const types = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
       const declaration = findInterface(all.get(name));
-      const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
-      if (!isOptions || declaration === undefined || shown.has(name)) return [];
+      if (!name.endsWith('Options') || declaration === undefined || shown.has(name)) return [];
       shown.add(name);
       return [{ name, declaration }];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    const pages = (EXPLAINED_IN[entry] ?? []).map((name) => `[${name}](${name})`).join(' and ');
-    return types.length === 0 ? [] : [heading, `Explained in ${pages}.`, optionTable(types)];
+    const pages = explainedIn.map((name) => `[${name}](${name})`).join(' and ');
+    return [heading, `Explained in ${pages}.`, optionTable(types)];
   });
   return parts.join('\n\n');
 }
@@ -90,24 +85,24 @@ interface OptionsType {
 function optionTable(types: readonly OptionsType[]): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-    const more = parents.length === 0 ? '' : `, with those of ${parents.join(' and ')}`;
+    const more = parents.length === 0 ? '' : `, and the options of ${parents.join(' and ')}`;
     return [[`**${code(name)}**${more}`, '', ''], ...optionRows(declaration)];
   });
   return markdownTable(['Option', 'Default', 'Meaning'], rows);
 }
 
-/** Writes a row with the name, type, default and meaning of each option. */
+/** Writes a row with the name, default and meaning of each option; an editor shows the type. */
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
   return type.members.filter(ts.isPropertySignature).map((member) => {
-    const [name, typeName] = [member.name.getText(), typeText(member.type)];
+    const name = member.name.getText();
     const comment = readComment(member);
     const defaultText = readDefault(comment);
     const isRequired = member.questionToken === undefined;
     // A callback needs no default, because an absent callback is not called.
-    if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
+    const isCallback = member.type?.getText().includes('=>') === true;
+    if (!isRequired && !isCallback && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to state the default, got none`);
-    const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
-    return [code(field), isRequired ? 'required' : (defaultText ?? 'none'), readMeaning(comment)];
+    return [code(name), isRequired ? 'required' : (defaultText ?? 'none'), readMeaning(comment)];
   });
 }
 
@@ -139,16 +134,6 @@ function readComment(node: ts.Node): string {
 function readText(comment: ts.JSDoc['comment']): string {
   const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
   return text.replace(/\s*\(docs\/service\.md[^)]*\)/g, '').trim();
-}
-
-/** Shortens a type, because callers need no `readonly` or `undefined`, and an editor shows the parameters of functions. */
-function typeText(node: ts.TypeNode | undefined): string {
-  const text = (node?.getText() ?? '')
-    .replace(/^\| |\breadonly |\s*\| undefined$/g, '')
-    .replace(/^Readonly<(.*)>$/s, '$1');
-  return /^\(.*\) => /s.test(text) || /^\(\(.*\) => .*\)$/s.test(text)
-    ? FUNCTION
-    : text.replace(/\(\(.*\) => .*\)/s, FUNCTION);
 }
 
 function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {

@@ -55,7 +55,7 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * Maximum number of chunks in flight or not read yet. Default: 10; 3 without a limiter, or with a `maxQueue`. Without this
+   * Maximum number of chunks whose outcomes your loop has not read. Default: 10; 3 without a limiter, or with a `maxQueue`. Without this
    * option, a limiter paces the reading, too: the next chunk is read when the one before was sent or has ended.
    */
   readonly concurrency?: number | undefined;

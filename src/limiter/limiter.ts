@@ -82,7 +82,7 @@ export interface Limiter {
 
 /** Options of every limiter. */
 export interface LimiterOptions {
-  /** Requests per second of the endpoints for which your account has other limits. Default: those of the endpoint table. */
+  /** Requests per second, e.g. `{ 'couriers.list': 5 }`, of endpoints for which your account has other limits. Default: the limits of the endpoint table. */
   readonly limits?: Partial<Record<EndpointName, number>> | undefined;
   /** Maximum number of waiting calls of one endpoint in this process; further calls reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;

@@ -46,7 +46,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
   /**
-   * The `keys` of events that you have handled before, e.g. before a restart: they are not new. Default: none.
+   * The `keys` of events that you have handled before, e.g. before a restart; these events are skipped. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
@@ -62,7 +62,7 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /** Maximum number of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls in flight or not read yet, at least 1. Default 10. */
+  /** Maximum number of polls that are under way or whose updates your loop has not read, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -47,7 +47,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: one with `store`. */
+  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: an inbox with `store`. */
   readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;

@@ -11,7 +11,7 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 export interface MemoryDedupeStoreOptions {
   /** Maximum number of keys to remember, at least 1; each takes about 200 bytes. Default: 1,000,000. */
   readonly maxKeys?: number;
-  /** A clock in milliseconds. Default: a monotonic one, which follows fake timers; under node:test pass `() => Date.now()`. */
+  /** A clock in milliseconds. Default: a monotonic clock, which follows fake timers; under node:test pass `() => Date.now()`. */
   readonly now?: () => number;
 }
 

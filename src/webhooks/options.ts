@@ -104,7 +104,7 @@ export interface InboxOptions {
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Gets errors that no promise reports, refused messages, and each mismatched field once.
+   * Called for each error that no promise reports, each refused message, and each mismatched field (once).
    * Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
