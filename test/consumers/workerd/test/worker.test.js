@@ -83,7 +83,7 @@ test('a client of module scope, used by one request after the other → each get
   for (let request = 1; request <= 3; request += 1) assert.equal((await show())[0], 200);
 });
 
-test('twice as many requests at once as the limit allows → all succeed, as `rateLimit` is off and a 429 is repeated', {
+test('twice as many requests at once as the limit allows → all succeed, as `rateLimit` is off and a 429 is retried', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const responses = await Promise.all(Array.from({ length: 20 }, () => show()));
