@@ -1,4 +1,4 @@
-import { checkIsObject } from './common/option-checks.ts';
+import { checkIsObject } from './common/check-options.ts';
 import { resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import { ConfigurationError } from './errors.ts';

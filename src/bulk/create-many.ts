@@ -1,14 +1,9 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
-import {
-  callGuarded,
-  checkOptions,
-  countOption,
-  functionOption,
-  type OptionShape,
-  option,
-} from '../common/option-checks.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { callGuarded } from '../common/guarded.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
+import { countOption, functionOption, type OptionShape, rule } from '../common/validation.ts';
 import {
   BULK_SHAPE,
   CALL_SHAPE,
@@ -67,10 +62,11 @@ export interface CreateManyOptions extends BulkRequestOptions {
 export type BulkSummary = Readonly<Record<BulkStatus | 'total', number>>;
 
 const createManyOptions = z.strictObject({
-  chunkSize: option<number>(
-    `a whole number from 1 to ${MAX_BULK_ITEMS}`,
-    (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
-  ).default(MAX_BULK_ITEMS),
+  chunkSize: z
+    .int(rule(`a whole number from 1 to ${MAX_BULK_ITEMS}`))
+    .min(1)
+    .max(MAX_BULK_ITEMS)
+    .default(MAX_BULK_ITEMS),
   concurrency: countOption(1).optional(),
   onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
   ...BULK_SHAPE,

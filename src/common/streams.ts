@@ -1,5 +1,5 @@
 import { onAbort } from './abort.ts';
-import { refuseOption } from './option-checks.ts';
+import { refuseOption } from './check-options.ts';
 
 /**
  * A stream that can be left at any moment. `return()` of a plain async generator queues behind the wait that the generator is

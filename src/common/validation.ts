@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_TIMER_MS } from './clock.ts';
 
 /** One broken rule. */
 export interface ValidationIssue {
@@ -97,14 +98,22 @@ export function errorMap(name?: string): z.core.$ZodErrorMap {
       return `Unknown option ${option}; known options: ${known.join(', ')}`;
     }
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
-    return describeBrokenRule(issue, describeRule(issue), isSize ? kindOrNumber : kindOf, name);
+    const got = isSize ? kindOrNumber : issue.code === 'invalid_value' ? quoteValue : kindOf;
+    return describeBrokenRule(issue, describeRule(issue), got, name);
   };
 }
 
 function describeRule(issue: z.core.$ZodRawIssue): string {
-  if (issue.code === 'invalid_type')
+  if (issue.code === 'invalid_type') {
+    // The text "false" is truthy, so the message names the two values that are meant.
+    if (issue.expected === 'boolean') return 'to be true or false';
     return `to be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
-  if (issue.code === 'invalid_value') return `to be one of ${issue.values.map(String).join(', ')}`;
+  }
+  if (issue.code === 'invalid_value') {
+    const { values } = issue;
+    if (values.length > 2) return `to be one of ${values.map(String).join(', ')}`;
+    return `to be ${values.map((value) => (typeof value === 'string' ? `"${value}"` : String(value))).join(' or ')}`;
+  }
   if (issue.code === 'too_big') return `to be at most ${issue.maximum}`;
   if (issue.code === 'too_small') return `to be at least ${issue.minimum}`;
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
@@ -142,3 +151,100 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
   // The cast is sound: `compile` returns a clone of the schema that is the key.
   return (use.compiled as Schema | undefined) ?? schema;
 }
+
+/** One schema for each option; it compiles only if each output fits the option's type. */
+export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
+
+/**
+ * A value that zod has no check for, such as an object that another realm or copy of the package made.
+ *
+ * @param got - names the wrong value; default: by its kind
+ */
+export function option<T>(
+  rule: string,
+  isValid: (value: unknown) => boolean,
+  got = kindOrNumber,
+): z.ZodType<T> {
+  return z.custom<T>(isValid, expected(`to be ${rule}`, got));
+}
+
+/** Builds the error of an option for its schema and all of its checks. Text is described, not quoted, because it may be a key. */
+export const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
+
+export const timeoutOption = z
+  .number(rule(`a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`))
+  .positive()
+  .max(MAX_TIMER_MS);
+
+export const delayOption = z
+  .number(rule(`a number of milliseconds from 0 to ${MAX_TIMER_MS}`))
+  .min(0)
+  .max(MAX_TIMER_MS);
+
+export function countOption(min: number, allowInfinity = false): z.ZodType<number> {
+  const error = rule(`a whole number of at least ${min}`);
+  const count = z.int(error).min(min);
+  return allowInfinity ? z.union([count, z.literal(Number.POSITIVE_INFINITY)], error) : count;
+}
+
+export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
+
+export function isUrl(value: unknown): boolean {
+  return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
+}
+
+/** Checks the shape only, because a test environment may bring its own `AbortSignal`. */
+export function isAbortSignal(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
+export function hasMethods<Name extends string>(
+  value: unknown,
+  ...names: readonly Name[]
+): value is Record<Name, (...parameters: never[]) => unknown> {
+  return names.every((name) => typeof Object(value)[name] === 'function');
+}
+
+/** Headers that the runtime writes: a wrong one makes requests hang or fail. */
+const TRANSPORT_HEADERS = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
+  if (name === 'authorization') return 'to be set by `apiKey`';
+  if (TRANSPORT_HEADERS.includes(name)) return 'to be set by the runtime';
+  const broken = 'to be a valid header';
+  if (typeof value !== 'string') return broken;
+  try {
+    new Headers([[name, value]]);
+    return undefined;
+  } catch {
+    return broken;
+  }
+}
+
+type HeaderBag = Readonly<Record<string, string>>;
+
+/** Header names and values; the result's names are in lower case. */
+export const headersOption = z
+  .custom<HeaderBag>()
+  .superRefine((headers, context) => {
+    // A Map or `Headers` has no fields of its own and would pass as empty; the keys of an array are not header names.
+    if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
+      const rule = 'to be an object of header names and values';
+      context.addIssue({ code: 'custom', input: headers, params: { rule } });
+      return;
+    }
+    for (const [name, value] of Object.entries(headers)) {
+      const rule = findBrokenHeaderRule(name.toLowerCase(), value);
+      if (rule !== undefined)
+        context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+    }
+  })
+  .transform((headers): HeaderBag => Object.fromEntries(new Headers(Object.entries(headers))));

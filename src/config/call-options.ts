@@ -1,16 +1,14 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import {
-  checkOptions,
-  choiceOption,
   countOption,
   delayOption,
   headersOption,
   isAbortSignal,
   type OptionShape,
   option,
-  switchOption,
   timeoutOption,
-} from '../common/option-checks.ts';
+} from '../common/validation.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
@@ -56,10 +54,10 @@ export const CALL_SHAPE = {
   totalTimeoutMs: timeoutOption.optional(),
   retry: retryOption,
   headers: headersOption.optional(),
-  priority: choiceOption(['interactive', 'background']).optional(),
+  priority: z.enum(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
-export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
+export const BULK_SHAPE = { retryAmbiguous: z.boolean().optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;
 

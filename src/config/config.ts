@@ -1,21 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 import * as z from 'zod';
+import { checkOptions, refuseOption } from '../common/check-options.ts';
+import { readEnvironment } from '../common/guarded.ts';
+import { maskCause, maskText } from '../common/secrets.ts';
 import {
-  checkOptions,
-  choiceOption,
   countOption,
+  expected,
   functionOption,
   hasMethods,
   headersOption,
   type OptionShape,
   option,
-  readEnvironment,
-  refuseOption,
-  switchOption,
   timeoutOption,
-} from '../common/option-checks.ts';
-import { maskCause, maskText } from '../common/secrets.ts';
-import { expected } from '../common/validation.ts';
+} from '../common/validation.ts';
 import type { TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { LIMITER_SHAPE, type Limiter } from '../limiter/limiter.ts';
@@ -70,11 +67,11 @@ const clientOptions = z.strictObject({
   fetch: functionOption<typeof globalThis.fetch>().optional(),
   headers: headersOption.optional(),
   logger: z.custom<Logger>().optional(),
-  logLevel: choiceOption(LOG_LEVELS).optional(),
+  logLevel: z.enum(LOG_LEVELS).optional(),
   hooks: z.custom<Hooks | readonly Hooks[]>().optional(),
-  invalidResponse: choiceOption(['keep', 'throw']).default('keep'),
+  invalidResponse: z.enum(['keep', 'throw']).default('keep'),
   maxResponseBytes: countOption(1, true).default(DEFAULT_MAX_RESPONSE_BYTES),
-  allowInsecureHttp: switchOption.default(false),
+  allowInsecureHttp: z.boolean().default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
 export function resolveConfig(options: TrackingClientOptions): Config {

@@ -165,14 +165,14 @@ function isReading(method: string): boolean {
 
 const rawRequestSchema = z
   .object({
-    method: z.enum(METHODS, expected(`to be one of ${METHODS.join(', ')}`, quoteValue)),
+    method: z.enum(METHODS),
     path: z
       .string(PATH_RULE)
       .regex(/^\/(?!\/)[^?#\\\s]*$/, { ...PATH_RULE, abort: true })
       .refine((path) => !hasDotSegment(path), expected('to have no dot segments', quotePath)),
     query: z.custom(isQuery, expected('to be an object of texts, numbers and booleans')).optional(),
     body: z.unknown(),
-    idempotent: z.boolean(expected('to be true or false')).optional(),
+    idempotent: z.boolean().optional(),
   })
   .refine(({ method, body }) => !isReading(method) || body === undefined, {
     path: ['body'],

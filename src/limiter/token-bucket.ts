@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
-import { checkOptions } from '../common/option-checks.ts';
 import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,

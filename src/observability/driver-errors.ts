@@ -1,4 +1,4 @@
-import { hasMethods } from '../common/option-checks.ts';
+import { hasMethods } from '../common/validation.ts';
 import { formatError, type LogAdapter, type Logger, limitLines, resolveLogger } from './logger.ts';
 
 interface Emitter {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { callGuarded, checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
-import type { ValidationIssue } from '../common/validation.ts';
-import { quoteValue } from '../common/validation.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { callGuarded } from '../common/guarded.ts';
+import { functionOption, type OptionShape, quoteValue, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError, type TrackingError } from '../errors.ts';
 import type { LogAdapter } from './logger.ts';

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
+import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
-import { callGuarded, readEnvironment, refuseOption } from '../common/option-checks.ts';
+import { callGuarded, readEnvironment } from '../common/guarded.ts';
 import { kindOf, quoteValue } from '../common/validation.ts';
 
 /** The fields of a log line besides its text. They never hold a secret. */

@@ -12,7 +12,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import * as z from 'zod';
-import { checkOptions, hasMethods, type OptionShape, option, switchOption } from '../common/option-checks.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { hasMethods, type OptionShape, option } from '../common/validation.ts';
 import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
@@ -41,7 +42,7 @@ const telemetryOptions = z.strictObject({
   meterProvider: option<MeterProvider>('a MeterProvider', (value) =>
     hasMethods(value, 'getMeter'),
   ).optional(),
-  attempts: switchOption.default(true),
+  attempts: z.boolean().default(true),
 } satisfies OptionShape<TelemetryOptions>);
 
 function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (meter: Meter) => Metrics) {

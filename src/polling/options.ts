@@ -1,16 +1,14 @@
 import * as z from 'zod';
+import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
-  checkOptions,
-  choiceOption,
   countOption,
   delayOption,
   functionOption,
   type OptionShape,
   option,
-  switchOption,
-} from '../common/option-checks.ts';
-import { quoteValue } from '../common/validation.ts';
+  rule,
+} from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
@@ -67,10 +65,7 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
 }
 
 const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX_TIMER_MS}`;
-const isInterval = (value: unknown) =>
-  typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
-
-const intervalOption = option<number>(INTERVAL_RULE, isInterval, quoteValue);
+const intervalOption = z.number(rule(INTERVAL_RULE)).min(MIN_INTERVAL_MS).max(MAX_TIMER_MS);
 
 /** Calls the interval function, and checks what it returns. */
 export function askInterval(
@@ -83,10 +78,11 @@ export function askInterval(
 
 /** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
 export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
-  return checkOptions(switchOption, refusePromise(until(tracking)), 'until()');
+  const isOver = refusePromise(until(tracking));
+  return typeof isOver === 'boolean' ? isOver : refuseOption('until()', 'true or false', isOver);
 }
 
-/** The returned value is refused, so nobody else handles its rejection. */
+/** Handles the rejection of a promise, which is then refused, so that it does not end the process. */
 function refusePromise(returned: unknown): unknown {
   if (returned instanceof Promise) returned.catch(() => {});
   return returned;
@@ -95,7 +91,7 @@ function refusePromise(returned: unknown): unknown {
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.iterator in value;
 
-/** Copies the keys, because a tracker drops each key once it has seen its event. */
+/** The keys are copied: a tracker drops each key once it has seen its event. */
 const knownKeysOption = z
   .preprocess(
     (value) => (isIterable(value) ? new Set(value) : value),
@@ -109,20 +105,20 @@ const knownKeysOption = z
 const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
 
 const POLL_SHAPE = {
-  intervalMs: option<NonNullable<PollOptions['intervalMs']>>(
-    `${INTERVAL_RULE}, or a function`,
-    (value) => typeof value === 'function' || isInterval(value),
-    quoteValue,
-  ).default(DEFAULT_INTERVAL_MS),
+  intervalMs: z
+    .union(
+      [intervalOption, functionOption<(context: PollContext) => number>()],
+      rule(`${INTERVAL_RULE}, or a function`),
+    )
+    .default(DEFAULT_INTERVAL_MS),
   initialDelayMs: delayOption.optional(),
   maxDurationMs: option<number>(
     'a number of milliseconds above 0',
     (value) => typeof value === 'number' && value > 0,
-    quoteValue,
   ).default(Number.POSITIVE_INFINITY),
   maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
   until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
-  searchBy: choiceOption(searchBySchema.options).optional(),
+  searchBy: searchBySchema.optional(),
   ...REQUEST_SHAPE,
 } satisfies OptionShape<Omit<PollOptions, 'knownKeys'>>;
 
@@ -132,18 +128,14 @@ export const pollOptions = z.strictObject({
 } satisfies OptionShape<PollOptions>);
 
 export const trackerToPoll = z.strictObject({
-  id: z.custom<string>(), // Checked with the rules of every id.
+  id: z.custom<string>(), // `checkTrackerId` checks it.
   knownKeys: knownKeysOption,
   initialDelayMs: delayOption.optional(),
 } satisfies OptionShape<TrackerToPoll>);
 
 export const pollManyOptions = z.strictObject({
   ...POLL_SHAPE,
-  maxPerSecond: option<number>(
-    'a finite number above 0',
-    (value) => Number.isFinite(value) && Number(value) >= MIN_PER_SECOND,
-    quoteValue,
-  ).optional(),
+  maxPerSecond: z.number(rule('a finite number above 0')).min(MIN_PER_SECOND).optional(),
   concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
 } satisfies OptionShape<PollManyOptions>);
 

@@ -1,6 +1,6 @@
 import { onAbort } from '../common/abort.ts';
+import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
-import { checkOptions } from '../common/option-checks.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';

@@ -1,4 +1,4 @@
-import { withTimeLimit } from '../common/time-limit.ts';
+import { withTimeLimit } from '../common/guarded.ts';
 import { callStore, StoreTimeoutError } from '../webhooks/dedupe-store.ts';
 
 interface WaitingCall<Item, Result> {

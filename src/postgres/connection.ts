@@ -1,5 +1,5 @@
 import { MAX_TIMER_MS, systemClock, unref } from '../common/clock.ts';
-import { hasMethods, option } from '../common/option-checks.ts';
+import { hasMethods, option } from '../common/validation.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {

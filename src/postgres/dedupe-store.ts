@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { type OptionShape, timeoutOption } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
 import {

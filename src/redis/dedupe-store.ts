@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { checkOptions, type OptionShape, option, timeoutOption } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { kindOf, type OptionShape, option, timeoutOption } from '../common/validation.ts';
 import { reportDriverErrors } from '../observability/driver-errors.ts';
 import {
   type Claim,

@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
-import {
-  checkOptions,
-  choiceOption,
-  countOption,
-  type OptionShape,
-  option,
-  timeoutOption,
-} from '../common/option-checks.ts';
+import { countOption, type OptionShape, option, timeoutOption } from '../common/validation.ts';
 import { ConnectionError } from '../errors.ts';
 import {
   type AcquireOptions,
@@ -84,7 +78,7 @@ const limiterOptions = z.strictObject({
   ).default('tracking-client:limiter:'),
   processes: countOption(1).default(1),
   commandTimeoutMs: timeoutOption.default(500),
-  onUnavailable: choiceOption(['local', 'reject']).default('local'),
+  onUnavailable: z.enum(['local', 'reject']).default('local'),
   ...LIMITER_SHAPE,
   logger: z.custom<Logger>().optional(),
 } satisfies OptionShape<RedisLimiterOptions>);

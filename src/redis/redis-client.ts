@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hasMethods } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
+import { hasMethods, kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */

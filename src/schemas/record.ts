@@ -106,15 +106,19 @@ function isTextOrTexts(value: unknown): value is string | string[] {
 
 /** A list of open enums. It is one check, because `z.array` would report every item of a long list. */
 export function openEnums<const Known extends string>(_known: readonly Known[]) {
-  return z.custom<OpenEnum<Known>[]>(isTexts);
+  return z.custom<OpenEnum<Known>[]>(isTexts, expected('to be an array of strings'));
 }
 
 /** One text or several. It is one check, because a union would report every item of a long list. */
-export const textOrTexts = z.custom<string | string[]>(isTextOrTexts);
+export const textOrTexts = z.custom<string | string[]>(
+  isTextOrTexts,
+  expected('to be a string or an array of strings'),
+);
 
 /** `textOrTexts`, or true or false. */
 export const booleanOrTexts = z.custom<boolean | string | string[]>(
   (value) => typeof value === 'boolean' || isTextOrTexts(value),
+  expected('to be true, false, a string or an array of strings'),
 );
 
 /** An optional field of an input. Null counts as left out, because database rows have null in empty columns. */

@@ -59,10 +59,7 @@ export const trackingNumberIdentifier = trackingNumberText.refine(
   expected('to be a tracking number without `.` or `..`', quoteValue),
 );
 
-export const searchBySchema = z.enum(
-  ['trackerId', 'clientTrackerId'],
-  expected('to be "trackerId" or "clientTrackerId"', quoteValue),
-);
+export const searchBySchema = z.enum(['trackerId', 'clientTrackerId']);
 /** The kind of id that addresses a tracker: the service's (default) or your own (docs/service.md 3.12). */
 export type SearchBy = z.output<typeof searchBySchema>;
 
@@ -112,8 +109,6 @@ export const courierHints = {
   shippingDate: optionalInput(shippingDate),
 };
 
-const anyText = z.string(expected('to be a string'));
-
 /** The schema of `TrackerInput`. */
 export const trackerInputSchema = record({
   trackingNumber,
@@ -123,10 +118,10 @@ export const trackerInputSchema = record({
   /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
   /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload (docs/service.md 4.2). */
-  courierName: optionalInput(anyText),
-  trackingUrl: optionalInput(anyText),
-  orderNumber: optionalInput(anyText),
-  title: optionalInput(anyText),
+  courierName: optionalInput(z.string()),
+  trackingUrl: optionalInput(z.string()),
+  orderNumber: optionalInput(z.string()),
+  title: optionalInput(z.string()),
   /** The person who is notified; some couriers report more if they know the name (docs/service.md 3.16). */
   recipient: optionalInput(
     record({
@@ -169,7 +164,7 @@ export interface TrackingSearchInput extends z.input<typeof trackingSearchInputS
 /** The schema of `TrackerUpdate`. */
 export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
-  isSubscribed: optionalInput(z.boolean(expected('to be a boolean'))),
+  isSubscribed: optionalInput(z.boolean()),
   ...courierHints,
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
@@ -236,7 +231,7 @@ export const trackerListQuerySchema = z.object({
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
   /** `1`: oldest first; `-1`: newest first. Default: oldest first, as observed (docs/service.md 2.17). */
-  sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1', quoteValue))),
+  sort: optionalInput(z.literal([1, -1])),
 });
 /** Query of `trackers.list` (docs/service.md 3.10). */
 export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema> {}

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { checkOptions, type OptionShape } from '../common/option-checks.ts';
+import { checkOptions } from '../common/check-options.ts';
+import type { OptionShape } from '../common/validation.ts';
 import { EVENTS_TOPIC } from '../events/keys.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { TrackingEvent } from '../schemas/event.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOneOf, checkOptions } from '../common/option-checks.ts';
+import { checkOneOf, checkOptions } from '../common/check-options.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import {

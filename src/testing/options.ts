@@ -1,16 +1,15 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import {
-  checkOptions,
-  choiceOption,
   countOption,
   delayOption,
+  expected,
   functionOption,
   isUrl,
   type OptionShape,
   option,
-  switchOption,
-} from '../common/option-checks.ts';
-import { expected, quoteValue } from '../common/validation.ts';
+  quoteValue,
+} from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
@@ -135,17 +134,17 @@ const fakeOptions = z.strictObject({
   limits: z
     .union([z.literal(false), limitsOptions], expected('to be false, or limits by endpoint'))
     .default({}),
-  limitWindow: choiceOption(['fixed', 'sliding']).default('fixed'),
+  limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),
   apiKeys: z.array(apiKey, expected('to be 1 to 20 keys')).min(1).max(20).optional(),
   plans: plansOptions.prefault({}),
   baseUrl: option<string>(HTTP_URL, isHttpUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),
-  noResults: choiceOption(['parcel_not_found', 'empty']).default('parcel_not_found'),
+  noResults: z.enum(['parcel_not_found', 'empty']).default('parcel_not_found'),
   latencyMs: z
     .union([functionOption<(endpoint: EndpointName) => number>(), delayOption])
     .prefault(0)
     .transform((latency) => (typeof latency === 'function' ? latency : () => latency)),
-  webhooks: switchOption.default(true),
+  webhooks: z.boolean().default(true),
   play: z
     .union([playOption, z.array(playOption)], playRule)
     .prefault([])

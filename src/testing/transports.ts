@@ -3,13 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import { onAbort } from '../common/abort.ts';
-import {
-  checkOptions,
-  countOption,
-  type OptionShape,
-  option,
-  switchOption,
-} from '../common/option-checks.ts';
+import { checkOptions } from '../common/check-options.ts';
+import { countOption, type OptionShape, option } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { eventSchema } from '../schemas/event.ts';
@@ -101,7 +96,7 @@ export interface ListenOptions {
 export const listenOptions = z.strictObject({
   port: countOption(0).default(0),
   host: option<string>('an address', (value) => typeof value === 'string').default('127.0.0.1'),
-  control: switchOption.default(false),
+  control: z.boolean().default(false),
 } satisfies OptionShape<ListenOptions>);
 
 /** A fake service that listens on real HTTP. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { withTimeLimit } from '../common/time-limit.ts';
+import { withTimeLimit } from '../common/guarded.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 

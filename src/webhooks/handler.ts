@@ -1,17 +1,16 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
+import { callGuarded, readEnvironment } from '../common/guarded.ts';
 import {
-  callGuarded,
-  checkOptions,
   countOption,
   delayOption,
   functionOption,
   hasMethods,
   type OptionShape,
   option,
-  readEnvironment,
   timeoutOption,
-} from '../common/option-checks.ts';
+} from '../common/validation.ts';
 import {
   ConfigurationError,
   TrackingError,

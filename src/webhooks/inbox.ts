@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { linkedController, onAbort } from '../common/abort.ts';
+import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock, unref } from '../common/clock.ts';
-import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
+import { delayOption, type OptionShape } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
 import {

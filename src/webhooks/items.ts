@@ -1,4 +1,4 @@
-import { withTimeLimit } from '../common/time-limit.ts';
+import { withTimeLimit } from '../common/guarded.ts';
 import { TrackingError } from '../errors.ts';
 import { getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
-import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
+import { countOption, functionOption, type OptionShape } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 

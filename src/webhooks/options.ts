@@ -1,16 +1,16 @@
 import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
+import { callGuarded } from '../common/guarded.ts';
 import {
-  callGuarded,
-  checkOptions,
   countOption,
   functionOption,
   hasMethods,
+  kindOf,
   type OptionShape,
   option,
   timeoutOption,
-} from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
+} from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/event.ts';

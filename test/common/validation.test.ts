@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { checkOptions } from '../../src/common/check-options.ts';
 import { MAX_TIMER_MS } from '../../src/common/clock.ts';
-import { checkOptions, countOption, delayOption, timeoutOption } from '../../src/common/option-checks.ts';
-import { formatPath, kindOf } from '../../src/common/validation.ts';
+import { countOption, delayOption, formatPath, kindOf, timeoutOption } from '../../src/common/validation.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { readMessages } from '../support/parse.ts';
 
@@ -63,7 +63,7 @@ describe('messages for rules of zod itself', () => {
     [{ count: 0 }, 'Expected `count` to be at least 1, got 0'],
     [{ count: 6 }, 'Expected `count` to be at most 5, got 6'],
     [{ names: ['a', 'b'] }, 'Expected `names` to be at most 1, got an array of 2'],
-    [{ mode: 'c' }, 'Expected `mode` to be one of a, b, got a string of 1 character'],
+    [{ mode: 'c' }, `Expected \`mode\` to be "a" or "b", got 'c'`],
     [{ link: 'secret' }, 'Expected `link` to have a valid value, got a string of 6 characters'],
   ])('%j → %s', (fields, message) => {
     expect(readMessages(schema, { ...valid, ...fields })).toEqual([message]);

@@ -64,7 +64,7 @@ describe('messages', () => {
     expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'GET https://api.example.test/public/v1/trackers/{trackerId} responded with an unexpected `isTracked`: Expected `isTracked` to be a boolean, got a string of 3 characters',
+        'GET https://api.example.test/public/v1/trackers/{trackerId} responded with an unexpected `isTracked`: Expected `isTracked` to be true or false, got a string of 3 characters',
       issues: [{ path: ['isTracked'], code: 'invalid_type' }],
     });
   });

@@ -1,14 +1,13 @@
 import * as z from 'zod';
+import { checkOneOf, checkOptions } from '../../common/check-options.ts';
 import {
-  checkOneOf,
-  checkOptions,
-  choiceOption,
   countOption,
   delayOption,
+  expected,
   headersOption,
   type OptionShape,
-} from '../../common/option-checks.ts';
-import { expected, quoteValue } from '../../common/validation.ts';
+  quoteValue,
+} from '../../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
@@ -83,7 +82,7 @@ const statusFailure = z.strictObject({
 } satisfies OptionShape<StatusFailure>);
 
 const kindFailure = z.strictObject({
-  kind: choiceOption(FAILURE_KINDS),
+  kind: z.enum(FAILURE_KINDS),
   status: statusOption.optional(),
   times: timesOption,
 } satisfies OptionShape<KindFailure>);

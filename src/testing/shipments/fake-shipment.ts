@@ -1,4 +1,4 @@
-import { refuseOption } from '../../common/option-checks.ts';
+import { refuseOption } from '../../common/check-options.ts';
 import { quoteValue } from '../../common/validation.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';

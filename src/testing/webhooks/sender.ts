@@ -1,19 +1,16 @@
 import * as z from 'zod';
+import { checkOptions } from '../../common/check-options.ts';
 import { sleep } from '../../common/clock.ts';
+import { callGuarded, withTimeLimit } from '../../common/guarded.ts';
 import {
-  callGuarded,
-  checkOptions,
-  choiceOption,
   countOption,
   delayOption,
   functionOption,
   hasMethods,
   type OptionShape,
   option,
-  switchOption,
   timeoutOption,
-} from '../../common/option-checks.ts';
-import { withTimeLimit } from '../../common/time-limit.ts';
+} from '../../common/validation.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchWithOptions } from '../options.ts';
@@ -127,12 +124,12 @@ const senderOptions = z.strictObject({
   ),
   secret: option<string>('a non-empty string', (value) => typeof value === 'string' && !!value).optional(),
   duplicates: countOption(0).default(0),
-  shuffle: switchOption.default(false),
+  shuffle: z.boolean().default(false),
   seed: seedOption.default(1),
   concurrency: countOption(1).default(1),
   until2xx: switchWithOptions(redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
-  shape: choiceOption(['enveloped', 'flat']).default('enveloped'),
+  shape: z.enum(['enveloped', 'flat']).default('enveloped'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);

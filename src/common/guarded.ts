@@ -19,3 +19,22 @@ export async function withTimeLimit<Result>(
     systemClock.clearTimeout(timer);
   }
 }
+
+/** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
+export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
+  try {
+    const returned = callback();
+    if (returned instanceof Promise) returned.catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
+/** Reads an environment variable. Where Deno denies access to it, it counts as not set. */
+export function readEnvironment(name: string): string | undefined {
+  try {
+    return globalThis.process?.env?.[name];
+  } catch {
+    return undefined;
+  }
+}
