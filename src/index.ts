@@ -83,7 +83,6 @@ export {
   type TrackerUpdate,
   type TrackingSearchInput,
   trackerInputSchema,
-  trackerListQuerySchema,
   trackerSchema,
   trackerUpdateSchema,
   trackingSearchInputSchema,
