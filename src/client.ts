@@ -71,12 +71,12 @@ export class TrackingClient {
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
       return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
     });
-    // The cast is sound: `ENDPOINT_NAMES` holds every key of the table.
+    // Safe cast: `ENDPOINT_NAMES` contains every key of the table.
     return Object.fromEntries(entries) as Record<EndpointName, BucketSnapshot>;
   }
 
   /**
-   * Creates a client with other options. Both clients share one limiter, and so its limits.
+   * Creates a client with other options. Both clients share one limiter, so their calls count together.
    *
    * @param options - the options that differ; those that are missing or undefined are inherited
    * @returns another client
@@ -105,7 +105,7 @@ export class TrackingClient {
   }
 }
 
-// A bundler renames a class that names itself (stack traces show `_TrackingClient`), so this function is outside of it.
+// If the class called itself, a bundler would rename it, and stack traces would show `_TrackingClient`.
 function createClient(options: TrackingClientOptions): TrackingClient {
   return new TrackingClient(options);
 }

@@ -26,9 +26,9 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
  * Tells which failed requests may be sent again:
- * - `safe`: repeating changes nothing, or the service reuses what exists (docs/service.md 4.1, 4.2)
+ * - `safe`: a retry changes nothing, or the service reuses what exists (docs/service.md 4.1, 4.2)
  * - `bulk`: some items may have been created, so an ambiguous failure needs `retryAmbiguous` (docs/service.md 4.5)
- * - `unsafe`: each request is paid for or pushes webhooks; only a refused or unsent one is repeated (docs/service.md 1.2, 8.8)
+ * - `unsafe`: each request is paid for or pushes webhooks; only a refused or unsent one is retried (docs/service.md 1.2, 8.8)
  */
 export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
@@ -193,7 +193,7 @@ export const endpoints = {
 } as const satisfies Record<string, Endpoint>;
 
 function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
-  // Sound: the keys of a `const` object literal are exactly its `keyof`.
+  // Safe cast: the keys of a `const` object literal are exactly its `keyof`.
   return Object.keys(table) as Name[];
 }
 

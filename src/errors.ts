@@ -29,7 +29,7 @@ export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
   /** Identifies the call, as in its hooks and log lines (a UUID). */
   declare readonly callId?: string;
-  /** The endpoint; `request` for a path outside the table. */
+  /** The name of the endpoint, e.g. `trackers.get`; `request` for `client.request` with any other path. */
   declare readonly endpoint?: EndpointName | 'request';
   /** HTTP method. */
   declare readonly method?: string;

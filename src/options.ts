@@ -24,15 +24,16 @@ export interface TrackingClientOptions {
    */
   readonly baseUrl?: string | URL | undefined;
   /**
-   * The API key, or a function that returns it before every attempt. The function should read it from memory, because the
-   * attempt holds a token of the limiter while it runs. Default: the environment variable `TRACKING_API_KEY`.
+   * The API key, or a function that is called before every attempt and returns the key. The function should read the key from
+   * memory: while it runs, no other call can use this attempt's place in the rate limit. Default: the environment variable
+   * `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   /** Milliseconds for one attempt, headers and body. Default 30,000; 90,000 for `track` and `search` (docs/service.md 6.4). */
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Retries, or `false` for none at all. Default: the defaults of `RetryOptions`. */
+  /** The settings of retries, or `false` for no retries. Default: the defaults of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
    * Options of the client's own limiter, or `false` to send at once and risk 429s. `withOptions` refuses
@@ -41,8 +42,8 @@ export interface TrackingClientOptions {
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
    * A `TokenBucketLimiter` that clients of one account share, or a `RedisLimiter` that processes share, instead of `rateLimit`.
-   * Limits belong to the limiter, which clients of `withOptions` share: `withOptions` refuses `rateLimit` and `limiter`, and
-   * accounts with different limits need a limiter each. Default: a limiter for this client alone.
+   * Set `limits` on the limiter; accounts with different limits need a limiter each. Clients of `withOptions` keep the limiter,
+   * so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter for this client alone.
    */
   readonly limiter?: Limiter | undefined;
   /**

@@ -50,8 +50,8 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * Maximum number of chunks whose outcomes your loop has not read. Default: 10; 3 without a limiter, or with a `maxQueue`. Without this
-   * option, a limiter paces the reading, too: the next chunk is read when the one before was sent or has ended.
+   * Maximum number of chunks whose outcomes your loop has not read. Default: 10; 3 without a limiter, or with a `maxQueue`.
+   * Without this option, a client with a limiter reads the next chunk only when the previous chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;
   /** Called after every chunk with the counts so far; if it throws, a warning is logged and the run goes on. Default: none. */
@@ -131,7 +131,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const ahead: Promise<IteratorResult<SentChunk, void>>[] = [];
     try {
       for (;;) {
-        // Calls of `next` wait in line in the generator, so it sends the next chunks while the reader is busy with this one.
+        // The generator queues calls of `next`, so it sends later chunks while the caller reads the outcomes of this chunk.
         while (ahead.length < this.#concurrency) ahead.push(withoutWarning(chunks.next()));
         const next = await ahead[0];
         if (next === undefined || next.done) break;

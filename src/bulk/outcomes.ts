@@ -65,7 +65,9 @@ export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | u
 
 export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
   if (error instanceof ApiError && error.errors.length > 0) return error.errors;
-  const message = isTrackingError(error) ? error.message : 'The request failed';
+  const message = isTrackingError(error)
+    ? error.message
+    : 'The request failed with an unexpected error; send this input again';
   return [{ code: toErrorCode(error), message }];
 }
 
@@ -93,7 +95,13 @@ export function isAccountError(error: unknown): boolean {
 
 const NOT_IN_RESPONSE: InputResult = {
   status: 'unknown',
-  errors: [{ code: 'not_in_response', message: 'The response does not mention this input' }],
+  errors: [
+    {
+      code: 'not_in_response',
+      message:
+        'The response does not mention this input, so its tracker may or may not exist; sending it again is safe',
+    },
+  ],
 };
 
 function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
@@ -105,7 +113,7 @@ function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   };
 }
 
-/** What a response repeats of an input. */
+/** The fields of an input that a response repeats. */
 export interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;

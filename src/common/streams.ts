@@ -2,8 +2,8 @@ import { onAbort } from './abort.ts';
 import { refuseOption } from './check-options.ts';
 
 /**
- * A stream that can be left at any moment. `return()` of a plain async generator queues behind the wait that the generator is
- * in. Here it aborts a signal first, which ends that wait, so no timer and no request outlives the loop.
+ * A stream that can be left at any moment. `return()` of a plain async generator takes effect only when the generator's current
+ * `await` ends. `return()` of this class first aborts a signal that ends the `await`, so no timer and no request outlives the loop.
  */
 export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined> {
   readonly #callerSignal: AbortSignal | undefined;

@@ -39,8 +39,8 @@ const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
 
 /**
  * Shows a value of a harmless kind: a tracking number, a country or courier code, a date, a numeric limit, an enum, an id, a
- * method, a path without its query, or the name of an option, endpoint or table. A value that is not one line of at most 40
- * characters is described like all others. It is never cut, so that the caller can mask a whole key in it.
+ * method, a path without its query, or the name of an option, endpoint or table. A text of several lines or more than 40
+ * characters is described by its kind. A text is never cut, so that the caller can mask a whole key in it.
  */
 export function quoteValue(value: unknown): string {
   return typeof value === 'string' && QUOTABLE.test(value) ? `'${value}'` : kindOrNumber(value);
@@ -74,7 +74,7 @@ export function describeBrokenRule(
 }
 
 /**
- * Builds a zod error option that reads "Expected `field` to be …, got …". Given to a schema, it also serves its checks.
+ * Builds a zod error option that reads "Expected `field` to be …, got …". A schema with this option uses it for its checks, too.
  *
  * @param rootName - names a value without a path
  */
@@ -117,7 +117,7 @@ function describeRule(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'too_big') return `to be at most ${issue.maximum}`;
   if (issue.code === 'too_small') return `to be at least ${issue.minimum}`;
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
-  return typeof rule === 'string' ? rule : 'to have a valid value';
+  return typeof rule === 'string' ? rule : `to follow the rule "${issue.code}"`;
 }
 
 /** Maximum number of reported issues, because more would fill every log. */
@@ -148,7 +148,7 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
   uses.set(schema, use);
   use.count += 1;
   if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
-  // The cast is sound: `compile` returns a clone of the schema that is the key.
+  // Safe cast: `compile` returns a clone of the schema that is the key.
   return (use.compiled as Schema | undefined) ?? schema;
 }
 

@@ -56,7 +56,7 @@ const clientOptions = z.strictObject({
   timeoutMs: timeoutOption.optional(),
   totalTimeoutMs: timeoutOption.optional(),
   retry: retryOption,
-  // `false` is read from the options themselves.
+  // `false` becomes `{}` here; `resolveConfig` reads the `false` from the original options.
   rateLimit: z
     .preprocess((value) => (value === false ? {} : value), z.strictObject(LIMITER_SHAPE))
     .optional(),

@@ -170,8 +170,8 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
- * @returns false for an older event, for a copy of the known event, and for one without a readable time if that of `known` is
- * readable
+ * @returns false for an older event, for a copy of the known event, and for an event without a readable time if the known event
+ * has a readable time
  * @example
  * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
  */

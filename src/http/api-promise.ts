@@ -119,7 +119,7 @@ export class ApiPromise<T> extends Promise<T> {
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    */
   withResponse(): Promise<WithResponse<T>> {
-    // Derived from this promise, so that whoever handles the derived promise gets no unhandled rejection from this one.
+    // Start from this promise: its rejection then counts as handled, too, if the caller handles that of `withResponse()`.
     return this.then(() => this.#outcome).then((outcome) => outcome.details());
   }
 }

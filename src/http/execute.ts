@@ -71,8 +71,7 @@ export async function execute<T>(
   onSend?: () => void,
 ): Promise<CallOutcome<T>> {
   const { config } = context;
-  const { retries, maxRetryAfterMs, maxBackoffMs } = options.retry;
-  const rules = { retryClass: request.retryClass, retryAmbiguous: options.retryAmbiguous, maxRetryAfterMs };
+  const { retries, maxBackoffMs } = options.retry;
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const { title, endpoint, method, path } = request;
@@ -126,7 +125,8 @@ export async function execute<T>(
         });
         // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
-        report.noteResponse(response.status, readRequestId(response), readRetryAfterMs(response));
+        const retryAfterMs = response.status === 429 ? readRetryAfterMs(response) : undefined;
+        report.noteResponse(response.status, readRequestId(response), retryAfterMs);
         const read = readOutcome(config, request, response, sentAttempts);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
@@ -141,7 +141,8 @@ export async function execute<T>(
       report.noteFailure(error);
       isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
       const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
-      if (!isLast && isRetryable(error, rules)) retry = planRetry(config, deadline, error);
+      if (!isLast && isRetryable(error, request.retryClass, options))
+        retry = planRetry(config, deadline, error);
       throw error;
     }
   }

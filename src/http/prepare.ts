@@ -83,13 +83,9 @@ export function toJson(value: unknown, name: string): string {
 }
 
 function formatQuery(query: Readonly<Record<string, QueryValue>> | undefined): string {
-  if (query === undefined) return '';
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null) search.append(name, String(value));
-  }
-  const text = search.toString();
-  return text === '' ? '' : `?${text}`;
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  if (given.length === 0) return '';
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
 export type EndpointResult<Name extends EndpointName> = z.output<
@@ -121,7 +117,7 @@ export function prepareRequest<Name extends EndpointName>(
     timeoutClass: row.timeoutClass,
     retryClass: row.retryClass,
     response: row.response,
-    // Sound: `Name` chose the row, so its response schema gives exactly `EndpointResult<Name>`.
+    // Safe cast: `Name` chose the row, so its response schema gives exactly `EndpointResult<Name>`.
     read: (payload, mode) =>
       checkResponse(row.response.schema as z.ZodType<EndpointResult<Name>>, payload, mode),
   };

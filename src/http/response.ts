@@ -35,7 +35,7 @@ interface Exchange<T = unknown> {
 const MAX_HEADER_TEXT_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
-/** @throws ApiError for a response that is no success; ResponseValidationError for a success that cannot be read */
+/** @throws ApiError for a response that is not a success; ResponseValidationError for a success that cannot be read */
 export function readOutcome<T>(
   config: Config,
   request: PreparedRequest<T>,
@@ -83,7 +83,7 @@ function readPayload(exchange: Exchange): unknown {
   const parsed = parseBody(response);
   if ('problem' in parsed) {
     if (rules.isStatusEnough) return {};
-    throw createBodyError(exchange, text, parsed.problem);
+    throw createBodyError(exchange, text, `${parsed.problem} instead of its documented JSON`);
   }
   // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
@@ -106,9 +106,11 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
   const { headers, text, key } = response;
   if (text.trim() === '') return { problem: 'an empty body' };
   const type = headers.get('content-type');
-  const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
-  if (type !== null && !JSON_TYPE.test(type) && !isAttachment)
-    return { problem: `content of type ${formatHeaderText(type, key).replace(/;.*/, '')}` };
+  if (type !== null && !JSON_TYPE.test(type)) {
+    const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
+    if (!isAttachment)
+      return { problem: `content of type ${formatHeaderText(type, key).replace(/;.*/, '')}` };
+  }
   try {
     return { json: JSON.parse(text) };
   } catch {
@@ -147,10 +149,9 @@ export function createBodyError(
   { request, response }: Pick<Exchange, 'request' | 'response'>,
   body: unknown,
   got: string,
-  rule = 'its documented JSON',
   code = 'invalid_body',
 ): ResponseValidationError {
-  const message = `Expected ${request.title} to respond with ${rule}, got ${maskText(got, response.key)}`;
+  const message = `${request.title} responded with ${maskText(got, response.key)}`;
   const issues = [{ path: [], code, message }];
   return new ResponseValidationError(message, { ...maskFacts(response, body), issues });
 }
@@ -195,7 +196,7 @@ function readItem(value: unknown, key: string): ApiErrorItem[] {
   const { code, message, ...rest } = value;
   return [
     {
-      // Sound: `maskValue` returns an object for an object.
+      // Safe cast: `maskValue` returns an object for an object.
       ...(maskValue(rest, key) as object),
       code: isKnownErrorCode(code) ? code : maskText(code, key),
       message: typeof message === 'string' ? maskText(message, key) : undefined,

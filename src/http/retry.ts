@@ -1,3 +1,4 @@
+import type { CallOptions } from '../config/call-options.ts';
 import type { RetryClass } from '../endpoints.ts';
 import {
   ApiError,
@@ -7,18 +8,14 @@ import {
   type TrackingError,
 } from '../errors.ts';
 
-/** What decides whether a failed attempt is repeated. */
-export interface RetryRules {
-  readonly retryClass: RetryClass;
-  readonly retryAmbiguous: boolean;
-  readonly maxRetryAfterMs: number;
-}
-
-/** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
-export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
-  const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
-  if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
-  // A request that the service refuses with 429 was not carried out, so even a paid call may be repeated.
+/** Tells whether a failed attempt may be retried (docs/service.md 1.2, 4.1, 4.5, 8.8). */
+export function isRetryable(
+  error: unknown,
+  retryClass: RetryClass,
+  { retryAmbiguous, retry }: Pick<CallOptions, 'retryAmbiguous' | 'retry'>,
+): error is TrackingError {
+  if (error instanceof ApiError && (error.retryAfterMs ?? 0) > retry.maxRetryAfterMs) return false;
+  // A request that the service refuses with 429 was not carried out, so even a paid call may be retried.
   if (isRateLimited(error)) return true;
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe';
@@ -31,7 +28,7 @@ export function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
 }
 
-/** True if nobody knows whether the service carried the request out, and a repeat may succeed. */
+/** True if nobody knows whether the service carried the request out, and a retry may succeed. */
 function isAmbiguous(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 408;
   return error instanceof TimeoutError || error instanceof ConnectionError;

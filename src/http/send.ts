@@ -129,7 +129,7 @@ export async function sendRequest(
       },
       // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
       redirect: 'manual',
-      // p-retry repeats instead of ky, because endpoints differ in what may be repeated and each attempt takes a permit.
+      // p-retry retries instead of ky, because endpoints differ in what may be retried and each attempt takes a permit.
       retry: 0,
       // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
       timeout: false,
@@ -148,8 +148,8 @@ export async function sendRequest(
     const { status, statusText, headers } = response;
     const read = { status, statusText, headers, text: text ?? '', key };
     if (text !== undefined) return read;
-    const rule = `at most ${maxResponseBytes} bytes (\`maxResponseBytes\`)`;
-    throw createBodyError({ request, response: read }, undefined, 'more', rule, 'too_big');
+    const got = `more than ${maxResponseBytes} bytes (\`maxResponseBytes\`)`;
+    throw createBodyError({ request, response: read }, undefined, got, 'too_big');
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof ResponseValidationError) throw cause;
@@ -173,8 +173,11 @@ async function readText(
   return await text;
 }
 
+/** Drops a byte order mark, which `Buffer.toString` would keep. */
+const decoder = new TextDecoder();
+
 async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
-  // A stub of `fetch` may return a body that is no stream.
+  // A stub of `fetch` may return a body that is not a stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
@@ -185,8 +188,7 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
   let bytes = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    // `TextDecoder` drops a byte order mark; `Buffer.toString` would keep it.
-    if (done) return new TextDecoder().decode(Buffer.concat(chunks, bytes));
+    if (done) return decoder.decode(Buffer.concat(chunks, bytes));
     bytes += value.byteLength;
     if (bytes > maxBytes) {
       // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
@@ -208,7 +210,7 @@ const NEVER_CONNECTED_CODES = new Set([
 
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
-/** Deno's errors have no codes, but their messages name the failed step. A URL has no space, so it cannot imitate them. */
+/** Deno's errors have no codes, but their messages name the failed step. A URL has no spaces, so its text cannot match by chance. */
 const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
 
 const MAX_REASON_LENGTH = 200;

@@ -56,7 +56,7 @@ export class CallReport {
     const { requestId } = this.#requestResult;
     this.#hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
     for (const { path, message } of mismatched) {
-      // Warn once for each field, because a service that sends an odd field sends it with every response.
+      // Warn once for each field, because a service that sends an unusual field sends it with every response.
       const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
       const text = `${this.#title}: ${message}; the value is kept`;
       this.#logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
@@ -90,7 +90,7 @@ export class CallReport {
     const queuedMs = this.#totalQueuedMs;
     this.#hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
-      // Warn only after a retry. Without one, the rejection alone tells the caller, and an abort is no surprise.
+      // Warn only after a retry: otherwise the caller learns of the failure from the rejection. An abort is the caller's own wish.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was aborted`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;

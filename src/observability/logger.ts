@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
 import { callGuarded, readEnvironment } from '../common/guarded.ts';
-import { kindOf, quoteValue } from '../common/validation.ts';
+import { hasMethods, kindOf, quoteValue } from '../common/validation.ts';
 
 /** The fields of a log line besides its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -109,7 +109,7 @@ function createPrinter(logger: Logger) {
   for (const name of METHODS.map(nameMethod))
     if (typeof methods[name] !== 'function') refuseOption(`logger.${name}`, 'a function', methods[name]);
   const call = (method: Method, ...args: unknown[]) =>
-    // The logger is `this`, because it may be an instance of a class. The cast is sound: the loop above checked the method.
+    // The logger is `this`, because it may be an instance of a class. Safe cast: the loop above checked the method.
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
   const isPino = Symbol.for('pino.serializers') in methods;
   const isBunyan = typeof methods['addStream'] === 'function' && Array.isArray(methods['streams']);
@@ -152,4 +152,43 @@ function describeError(value: unknown): unknown {
 
 export function formatError(error: unknown): string {
   return isError(error) ? error.message : kindOf(error);
+}
+
+interface Emitter {
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  listeners(event: 'error'): readonly object[];
+}
+
+/** Marks a listener of this package, so that another copy of the package finds it. */
+const BRAND = Symbol.for('tracking-client.driverErrors');
+/** The log of each listener that this copy has added. */
+const logOfListener = new WeakMap<object, LogAdapter>();
+
+/**
+ * Adds an `error` listener to a driver's client or pool, unless it has one from here. Without a listener, Node ends the process
+ * when the server goes away. At most one line a minute is logged, and none while the program has a listener of its own.
+ *
+ * @param server - the name of the server, for the line
+ * @param client - ignored if it emits no events
+ * @param logger - where to log. Default: the console, or the logger of a limiter on the same client
+ */
+export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
+  if (!isEmitter(client)) return;
+  const log = resolveLogger(logger, 'warn');
+  const known = client.listeners('error').find((listener) => BRAND in listener);
+  if (known !== undefined) {
+    if (logger !== undefined) logOfListener.set(known, log);
+    return;
+  }
+  const countLeftOut = limitLines();
+  const listener = (error: unknown) => {
+    if (client.listeners('error').length > 1 || countLeftOut() === undefined) return;
+    logOfListener.get(listener)?.warn(`The ${server} client reported an error: ${formatError(error)}`);
+  };
+  logOfListener.set(listener, log);
+  client.on('error', Object.assign(listener, { [BRAND]: true }));
+}
+
+function isEmitter(client: object): client is Emitter {
+  return hasMethods(client, 'on', 'listeners');
 }

@@ -3,4 +3,272 @@
  * @module tracking-client/opentelemetry
  */
 
-export { type TelemetryOptions, telemetryHooks, webhookMetrics } from './telemetry.ts';
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api';
+import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
+import { hasMethods, type OptionShape, option } from '../common/validation.ts';
+import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
+import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
+import { VERSION } from '../version.ts';
+// Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
+import type { WebhookReport } from '../webhooks/report.ts';
+
+const NAME = 'tracking-client';
+
+/** Options of `telemetryHooks` and `webhookMetrics`. */
+export interface TelemetryOptions {
+  /** Creates the spans. Default: the provider that is registered with `@opentelemetry/api`. */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /** Creates the metrics. Default: the provider registered with `@opentelemetry/api` at the first call, poll or webhook. */
+  readonly meterProvider?: MeterProvider | undefined;
+  /**
+   * Creates spans of attempts and the metric `http.client.request.duration`. Set `false` if an instrumentation of `fetch`, such
+   * as `@opentelemetry/instrumentation-undici`, creates them. Default true.
+   */
+  readonly attempts?: boolean | undefined;
+}
+
+const telemetryOptions = z.strictObject({
+  tracerProvider: option<TracerProvider>('a TracerProvider', (value) =>
+    hasMethods(value, 'getTracer'),
+  ).optional(),
+  meterProvider: option<MeterProvider>('a MeterProvider', (value) =>
+    hasMethods(value, 'getMeter'),
+  ).optional(),
+  attempts: z.boolean().default(true),
+} satisfies OptionShape<TelemetryOptions>);
+
+function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (meter: Meter) => Metrics) {
+  const checked = checkOptions(telemetryOptions, options, 'telemetry');
+  const { tracerProvider = trace.getTracerProvider(), meterProvider, attempts } = checked;
+  let created: Metrics | undefined;
+  return {
+    tracer: tracerProvider.getTracer(NAME, VERSION),
+    hasAttempts: attempts,
+    // A meter created before its provider is registered never counts anything, so metrics are created at their first use.
+    getMetrics: (): Metrics => {
+      created ??= createMetrics((meterProvider ?? metrics.getMeterProvider()).getMeter(NAME, VERSION));
+      return created;
+    },
+  };
+}
+
+/** The boundaries go up to 15 minutes, because calls and polls can wait. A provider's defaults suit milliseconds. */
+const BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+const SECONDS = { unit: 's', advice: { explicitBucketBoundaries: BOUNDARIES_S } };
+const HTTP_CONVENTION_BOUNDARIES_S = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+
+function createCallMetrics(meter: Meter) {
+  return {
+    requestDuration: meter.createHistogram('http.client.request.duration', {
+      unit: 's',
+      advice: { explicitBucketBoundaries: HTTP_CONVENTION_BOUNDARIES_S },
+      description: 'Duration of HTTP client requests',
+    }),
+    callDuration: meter.createHistogram('tracking_client.call.duration', {
+      ...SECONDS,
+      description: 'Duration of calls, with all queueing, attempts and waits',
+    }),
+    queueDuration: meter.createHistogram('tracking_client.queue.duration', {
+      ...SECONDS,
+      description: 'Time that all attempts of a call waited for the rate limit',
+    }),
+    rateLimited: meter.createCounter('tracking_client.rate_limited', {
+      unit: '{response}',
+      description: 'Responses with status 429',
+    }),
+    retries: meter.createCounter('tracking_client.retries', {
+      unit: '{attempt}',
+      description: 'Failed attempts that were followed by another one',
+    }),
+    pollLag: meter.createHistogram('tracking_client.poll.lag', {
+      ...SECONDS,
+      description: 'Delay between the due time of a poll and its start',
+    }),
+  };
+}
+
+interface OpenCall {
+  readonly span: Span;
+  readonly context: Context;
+  readonly server: Attributes;
+  readonly basePath: string;
+  attempt: Span | undefined;
+  reportedQueuedMs: number;
+}
+
+/**
+ * Builds hooks that report every call to OpenTelemetry: a span for the call, a child span for each attempt, and metrics. No
+ * attribute holds an id, a tracking number or the key.
+ *
+ * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
+ * @returns hooks, for the option `hooks` of one client or several
+ * @throws ConfigurationError for an unknown option, or a value that is no provider
+ * @example
+ * const client = new TrackingClient({ hooks: telemetryHooks() });
+ */
+export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
+  const { tracer, hasAttempts, getMetrics } = resolveTelemetry(options, createCallMetrics);
+  const calls = new Map<string, OpenCall>();
+  const noteQueued = (call: OpenCall, queuedMs: number) => {
+    call.reportedQueuedMs += queuedMs;
+    call.span.addEvent('tracking_client.queued', { 'tracking_client.queued_ms': queuedMs });
+  };
+  const endAttempt = (
+    { callId, method, durationMs }: ResponseInfo | ErrorInfo,
+    result: Attributes,
+    describe: (span: Span) => void,
+  ) => {
+    const call = calls.get(callId);
+    if (call?.attempt === undefined) return;
+    const attributes = { 'http.request.method': method, ...call.server, ...result };
+    getMetrics().requestDuration.record(durationMs / 1000, attributes);
+    describe(call.attempt.setAttributes(result));
+    call.attempt.end();
+  };
+  return {
+    onStart: ({ callId, endpoint, baseUrl }) => {
+      const url = new URL(baseUrl);
+      const server = describeServer(url);
+      const basePath = url.pathname.replace(/\/$/, '');
+      const attributes = {
+        'tracking_client.call_id': callId,
+        'tracking_client.endpoint': endpoint,
+        ...server,
+      };
+      const span = tracer.startSpan(endpoint, { kind: SpanKind.INTERNAL, attributes });
+      const within = trace.setSpan(context.active(), span);
+      calls.set(callId, { span, context: within, server, basePath, attempt: undefined, reportedQueuedMs: 0 });
+    },
+    onRequest: ({ callId, endpoint, path, method, attempt, queuedMs }) => {
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      noteQueued(call, queuedMs);
+      if (!hasAttempts) return;
+      // A path outside the table may contain ids.
+      const template = endpoint === 'request' ? undefined : call.basePath + path;
+      const attributes = {
+        'http.request.method': method,
+        ...call.server,
+        ...(template === undefined ? {} : { 'url.template': template }),
+        ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
+      };
+      const name = template === undefined ? method : `${method} ${template}`;
+      call.attempt = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, call.context);
+    },
+    onResponse: (info) => {
+      const { status, requestId } = info;
+      const errorType = status >= 400 ? { 'error.type': String(status) } : {};
+      endAttempt(info, { 'http.response.status_code': status, ...errorType }, (span) => {
+        if (requestId !== undefined) span.setAttribute('http.response.header.x-request-id', [requestId]);
+        if (status >= 400) span.setStatus({ code: SpanStatusCode.ERROR });
+      });
+    },
+    onError: (info) =>
+      endAttempt(info, { 'error.type': getErrorType(info.error) }, (span) =>
+        fail(span, info.error, info.endpoint),
+      ),
+    onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
+      const attributes = { 'error.type': error.name };
+      const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
+      calls.get(callId)?.span.addEvent('tracking_client.retry', { ...attributes, ...wait });
+      getMetrics().retries.add(1, { 'tracking_client.endpoint': endpoint, ...attributes });
+    },
+    onRateLimit: ({ callId, endpoint, delayMs }) => {
+      calls
+        .get(callId)
+        ?.span.addEvent('tracking_client.rate_limited', { 'tracking_client.delay_ms': delayMs });
+      getMetrics().rateLimited.add(1, { 'tracking_client.endpoint': endpoint });
+    },
+    onDone: ({ callId, endpoint, error, attempts, queuedMs, durationMs }) => {
+      const { callDuration, queueDuration } = getMetrics();
+      const attributes: Attributes = { 'tracking_client.endpoint': endpoint };
+      // A poll often finds no results yet, which is not an error.
+      const isNotReady = error instanceof ResultsNotReadyError;
+      const errorType = error === undefined || isNotReady ? {} : { 'error.type': getErrorType(error) };
+      queueDuration.record(queuedMs / 1000, attributes);
+      callDuration.record(durationMs / 1000, { ...attributes, ...errorType });
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      calls.delete(callId);
+      // An abort or a timeout ended the last wait, so `onRequest` did not report it.
+      if (queuedMs > call.reportedQueuedMs) noteQueued(call, queuedMs - call.reportedQueuedMs);
+      call.span.setAttribute('tracking_client.attempts', attempts);
+      if (isNotReady) call.span.setAttribute('tracking_client.results_ready', false);
+      else if (error !== undefined) fail(call.span, error, endpoint);
+      call.span.end();
+    },
+    onPoll: ({ lagMs }) => getMetrics().pollLag.record(lagMs / 1000),
+  };
+}
+
+function describeServer({ hostname, port, protocol }: URL): Attributes {
+  return {
+    // `URL` puts an IPv6 address in brackets; the attribute has none.
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+  };
+}
+
+function getErrorType(error: unknown): string {
+  return error instanceof Error ? error.name : '_OTHER';
+}
+
+/**
+ * Marks a span as failed. The message is kept only of our own errors, because others, such as a signal's reason, may contain
+ * secrets, and not for paths outside the table, because it quotes the path, which may contain ids.
+ */
+function fail(span: Span, error: unknown, endpoint: CallInfo['endpoint']): void {
+  const message = isTrackingError(error) && endpoint !== 'request' ? { message: error.message } : {};
+  span.setAttribute('error.type', getErrorType(error)).setStatus({ code: SpanStatusCode.ERROR, ...message });
+}
+
+function createWebhookMetrics(meter: Meter) {
+  return {
+    webhooks: meter.createCounter('tracking_client.webhooks', {
+      unit: '{request}',
+      description: 'Webhooks that entered the inbox, by outcome',
+    }),
+    events: meter.createCounter('tracking_client.webhook.events', {
+      unit: '{event}',
+      description: 'Events and proofs of delivery in webhooks, by result',
+    }),
+  };
+}
+
+/**
+ * Builds a function for `onReport` of `createWebhookHandler` that counts what no instrumentation of an HTTP server can see:
+ * the outcome of each webhook, and how many events were handled, duplicates, dead-lettered or failed.
+ *
+ * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
+ * @returns the function; it may be called from your own `onReport`
+ * @throws ConfigurationError if an option is invalid
+ * @example
+ * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });
+ */
+export function webhookMetrics(telemetry: TelemetryOptions = {}): (report: WebhookReport) => void {
+  const { getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
+  return ({ outcome, handled, duplicates, deadLettered, failures }) => {
+    const { webhooks, events } = getMetrics();
+    webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
+    const failed = failures.reduce((sum, { keys }) => sum + keys.length, 0);
+    const counts = { handled, duplicate: duplicates, dead_lettered: deadLettered, failed };
+    for (const [result, count] of Object.entries(counts)) {
+      if (count > 0) events.add(count, { 'tracking_client.webhook.result': result });
+    }
+  };
+}

@@ -7,7 +7,6 @@ import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } fr
 import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { DueList } from './due-list.ts';
 import {
   askInterval,
   askUntil,
@@ -21,6 +20,7 @@ import {
 } from './options.ts';
 import {
   checkTrackerId,
+  DueList,
   PolledTracker,
   type PollRequests,
   type PollResult,
@@ -70,14 +70,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #callSite: CallSite;
   readonly #toItem: (outcome: PollOutcome) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
-  readonly #waiting = new DueList<PolledTracker>();
+  readonly #waiting = new DueList();
   readonly #timer = new ReschedulableTimer(() => this.#changes.wake());
   readonly #changes = new Wakeup();
   #unread: PollOutcome[] = [];
   #inFlight = 0;
   #neverPolled = 0;
   #isStarting = false;
-  #isLatenessReported = false;
   #sourceState: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
 
@@ -299,8 +298,6 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
-    if (this.#isLatenessReported) return;
-    this.#isLatenessReported = true;
     const { maxPerSecond, concurrency } = this.#settings;
     const raise = [
       '`intervalMs`',
@@ -317,7 +314,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       maxPerSecond,
       concurrency,
     };
-    this.#context.config.logger.warn(message, fields);
+    this.#context.config.logger.warnOnce('late polls', message, fields);
   }
 
   #unschedule(tracker: PolledTracker): void {
@@ -363,7 +360,10 @@ export function pollMany(
   return new TrackerPolls(context, trackers, settings, callSite, ({ id, update, error }) => {
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
-    const failure = new TrackingError(`Polling \`${id}\` failed`, { cause: error });
+    const failure = new TrackingError(
+      `Polling \`${id}\` has ended: \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
+      { cause: error },
+    );
     pointToCallSite(failure, callSite);
     return { id, error: failure };
   });

@@ -216,6 +216,40 @@ export class PolledTracker {
   }
 }
 
+/** Trackers sorted by the time of their next poll; those due at the same time keep the order in which they were added. */
+export class DueList {
+  readonly #trackers: PolledTracker[] = [];
+
+  get first(): PolledTracker | undefined {
+    return this.#trackers[0];
+  }
+
+  add(tracker: PolledTracker): void {
+    this.#trackers.splice(this.#findEnd(tracker.dueAt), 0, tracker);
+  }
+
+  /** Returns false for a tracker that is not in the list. */
+  remove(tracker: PolledTracker): boolean {
+    const index =
+      tracker === this.first ? 0 : this.#trackers.indexOf(tracker, this.#findEnd(tracker.dueAt - 1));
+    if (index >= 0) this.#trackers.splice(index, 1);
+    return index >= 0;
+  }
+
+  /** Finds the end of the trackers that are due at `dueAt` or before. Most of them are added at the end, so it looks there first. */
+  #findEnd(dueAt: number): number {
+    let low = 0;
+    let high = this.#trackers.length;
+    if ((this.#trackers.at(-1)?.dueAt ?? dueAt) <= dueAt) return high;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#trackers[middle]?.dueAt ?? dueAt) <= dueAt) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
 /** True if every later poll would fail, too. A 404 without a code comes from a gateway, so later polls may succeed. */
 function isPermanent(error: unknown): boolean {
   const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { type OptionShape, timeoutOption } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { reportDriverErrors } from '../observability/driver-errors.ts';
+import { reportDriverErrors } from '../observability/logger.ts';
 import {
   type Claim,
   DEFAULT_COMMAND_TIMEOUT_MS,

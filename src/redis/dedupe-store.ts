@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { kindOf, type OptionShape, option, timeoutOption } from '../common/validation.ts';
-import { reportDriverErrors } from '../observability/driver-errors.ts';
+import { reportDriverErrors } from '../observability/logger.ts';
 import {
   type Claim,
   callStore,

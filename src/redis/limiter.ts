@@ -28,8 +28,13 @@ import {
   type TokenState,
 } from '../limiter/limiter.ts';
 import { CallQueue } from '../limiter/queue.ts';
-import { reportDriverErrors } from '../observability/driver-errors.ts';
-import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
+import {
+  formatError,
+  type Logger,
+  limitLines,
+  reportDriverErrors,
+  resolveLogger,
+} from '../observability/logger.ts';
 import {
   formatKeys,
   HORIZON_MS,

@@ -52,7 +52,7 @@ export class TrackersResource {
   }
 
   /**
-   * Creates a tracker, or finds the one that matches the same payload without using up quota (docs/service.md 4.2).
+   * Creates a tracker. If a tracker with the same payload exists, returns that one and uses up no quota (docs/service.md 4.2).
    *
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
@@ -91,7 +91,8 @@ export class TrackersResource {
   /**
    * Lists all trackers, page by page, until a page is empty or repeats the one before. A page is requested when you reach it.
    *
-   * @param query - `limit` per page (default 500), `sort` (default 1: new trackers shift no page), and the options of each call
+   * @param query - `limit` per page (default 500), `sort` (default 1, so that new trackers do not shift the pages), and the options of each
+   * call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
    */

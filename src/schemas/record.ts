@@ -35,7 +35,7 @@ export type FieldsOf<Schema extends { readonly shape: z.ZodRawShape }> = RecordO
  * not compile (docs/service.md 2.9).
  */
 export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<Shape> {
-  // The cast is sound: both types have the same named fields, and the loose one only allows other fields, too.
+  // Safe cast: both types have the same named fields, and the loose one only allows other fields, too.
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
 
@@ -45,7 +45,7 @@ export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<
  */
 export function namedRecord<Named>() {
   return <Shape extends z.ZodRawShape>(shape: Shape): NamedSchema<Shape, Named> =>
-    // The cast is sound: `Named` is an interface that extends the type of the record and adds nothing.
+    // Safe cast: `Named` is an interface that extends the type of the record and adds nothing.
     record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
@@ -57,7 +57,7 @@ export interface OpenEnumSchema<Known extends string> extends z.ZodType<OpenEnum
 
 /** Accepts any string, because the service may add values (docs/service.md 2.9). */
 export function openEnum<const Known extends string>(_known: readonly Known[]): OpenEnumSchema<Known> {
-  // The cast is sound: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
+  // Safe cast: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
   return z.string() as unknown as OpenEnumSchema<Known>;
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isJsonObject } from '../common/validation.ts';
+import { expected, isJsonObject } from '../common/validation.ts';
 import {
   eventSchema,
   statusCategorySchema,
@@ -31,7 +31,9 @@ export const shipmentDeliverySchema = namedRecord<ShipmentDelivery>()({
   /** @deprecated Do not rely on it. */
   signedBy: nullish(z.string()),
   /** A date or a range; absent if the account lacks this add-on or there is no value (docs/service.md 2.8). */
-  aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
+  aiPredictiveDeliveryDate: z
+    .union([z.string(), dateRangeSchema], expected('to be a date or a range of dates'))
+    .optional(),
 });
 /** Facts about the delivery of a shipment. */
 export interface ShipmentDelivery extends FieldsOf<typeof shipmentDeliverySchema> {}

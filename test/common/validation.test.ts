@@ -64,7 +64,7 @@ describe('messages for rules of zod itself', () => {
     [{ count: 6 }, 'Expected `count` to be at most 5, got 6'],
     [{ names: ['a', 'b'] }, 'Expected `names` to be at most 1, got an array of 2'],
     [{ mode: 'c' }, `Expected \`mode\` to be "a" or "b", got 'c'`],
-    [{ link: 'secret' }, 'Expected `link` to have a valid value, got a string of 6 characters'],
+    [{ link: 'secret' }, 'Expected `link` to follow the rule "invalid_format", got a string of 6 characters'],
   ])('%j → %s', (fields, message) => {
     expect(readMessages(schema, { ...valid, ...fields })).toEqual([message]);
   });

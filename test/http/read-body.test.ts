@@ -62,7 +62,7 @@ test.each([200, 429, 500])('status %d → ResponseValidationError, no second req
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
     message:
-      'Expected GET https://api.example.test/public/v1/couriers to respond with at most 100 bytes (`maxResponseBytes`), got more',
+      'GET https://api.example.test/public/v1/couriers responded with more than 100 bytes (`maxResponseBytes`)',
     issues: [{ path: [], code: 'too_big' }],
     status,
     requestId: 'req-[redacted]',

@@ -45,15 +45,18 @@ describe('content type', () => {
 
 describe('messages', () => {
   test.each([
-    [{ body: 'null' }, 'got null instead of an object with `data`'],
-    [{ body: {} }, 'got an object instead of an object with `data`'],
-    [{ body: '' }, 'got an empty body'],
-    [{ body: '{"data":' }, 'got a body that is not valid JSON'],
-    [{ body: '<p>', headers: { 'content-type': 'text/html; charset=x' } }, 'got content of type text/html'],
+    [{ body: 'null' }, 'null instead of an object with `data`'],
+    [{ body: {} }, 'an object instead of an object with `data`'],
+    [{ body: '' }, 'an empty body instead of its documented JSON'],
+    [{ body: '{"data":' }, 'a body that is not valid JSON instead of its documented JSON'],
+    [
+      { body: '<p>', headers: { 'content-type': 'text/html; charset=x' } },
+      'content of type text/html instead of its documented JSON',
+    ],
   ])('%j → %s', async (response, words) => {
     expect(await catchRejection(list(response))).toMatchObject({
       name: 'ResponseValidationError',
-      message: `Expected GET https://api.example.test/public/v1/couriers to respond with its documented JSON, ${words}`,
+      message: `GET https://api.example.test/public/v1/couriers responded with ${words}`,
       issues: [{ path: [], code: 'invalid_body', message: expect.stringContaining(words) }],
     });
   });
@@ -272,7 +275,7 @@ describe('foreign texts in messages, logs and fields', () => {
   const shownFor = async (name: (typeof NAMES)[number], value: string, body = '<p>') => {
     const { client } = makeClient({ body, headers: { [name]: value } });
     const error = Object(await catchRejection(client.couriers.list()));
-    return name === 'x-request-id' ? error.requestId : /of type (.*)$/.exec(error.message)?.[1];
+    return name === 'x-request-id' ? error.requestId : /of type (.*) instead of/.exec(error.message)?.[1];
   };
 
   test.each(NAMES)('%s with the key across the 200th character → masked before it is cut', async (name) => {

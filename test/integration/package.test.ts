@@ -310,7 +310,7 @@ describe('the package', () => {
     );
     // The build names the source of each part in a comment.
     const sources = texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name]) => name));
-    expect(sources).toContain('src/opentelemetry/telemetry.ts');
+    expect(sources).toContain('src/opentelemetry/index.ts');
     expect(sources.filter((name) => /^src\/(webhooks|limiter|http|client)/.test(name ?? ''))).toEqual([]);
     expect(bytes).toBeLessThanOrEqual(12_000);
   });

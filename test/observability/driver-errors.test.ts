@@ -49,9 +49,9 @@ test('a client that two copies of the package use → one line', async () => {
   const warn = captureConsole();
   const client = makeClient();
   new RedisDedupeStore({ redis: client });
-  const source = '../../src/observability/driver-errors.ts?copy';
+  const source = '../../src/observability/logger.ts?copy';
   // The query makes vitest load the file again.
-  const copy: typeof import('../../src/observability/driver-errors.ts') = await import(source);
+  const copy: typeof import('../../src/observability/logger.ts') = await import(source);
   copy.reportDriverErrors('Redis', client);
   client.emit('error', DOWN);
   expect(warn).toHaveBeenCalledOnce();
