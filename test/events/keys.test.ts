@@ -19,19 +19,11 @@ describe('buildEventKey', () => {
     expect(buildKeys(tracking('t1', 'e1'))).toEqual(['tracking/events:t1:e1']);
   });
 
-  test('the flat shape, which has no topic → the same key as the enveloped shape', () => {
-    expect(buildKeys({ trackerId: 't1', events: [{ eventId: 'e1' }] })).toEqual(['tracking/events:t1:e1']);
-  });
-
   test.each([
     [{ trackerId: '', clientTrackerId: 'order-1' }, '%client=order-1'],
     [{ trackerId: '' }, ''],
   ])('the tracker %j → %j in the key', (tracker, name) => {
     expect(buildKeys({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
-  });
-
-  test('two tracker ids, one like the escaped form of the other → two keys', () => {
-    expect(buildKeys(tracking('a:b', 'c'))).not.toEqual(buildKeys(tracking('a%3Ab', 'c')));
   });
 
   test('different tracker and event ids, whatever characters they have → different keys', () => {

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { formatKeys } from '../../src/redis/limiter-script.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, makeRedisLimiter, ScriptedRedis } from './limiter/make-redis-limiter.ts';
+import { bucket, grantNone, makeRedisLimiter, ScriptedRedis } from './limiter/make-redis-limiter.ts';
 
 describe('options', () => {
   test.each([
@@ -52,4 +52,15 @@ describe('snapshot', () => {
     expect(calls[0]?.permit?.tokensLeft).toBe(0);
     expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
   });
+});
+
+test('a waiting call, then 256 other accounts → idle buckets are deleted, the bucket of the call is kept', async () => {
+  const { acquire, limiter, redis } = makeRedisLimiter();
+  redis.reply = grantNone;
+  acquire();
+  await settled();
+  for (let account = 0; account < 256; account += 1) {
+    acquire({ bucket: { ...bucket, account: `other-${account}` } });
+  }
+  expect(limiter.snapshot(bucket).queued).toBe(1);
 });

@@ -76,6 +76,15 @@ describe('bounds', () => {
     expect(store.size).toBe(2);
   });
 
+  test('a full store, and a failed key claimed with a new key beside a live lease → rejects, no key is deleted', async () => {
+    const { store } = makeStore(2);
+    await store.claim(['a'], lease);
+    await store.release(['a'], lease);
+    await store.claim(['b'], otherLease);
+    await expect(store.claim(['a', 'c'], lease)).rejects.toThrow('no room for 1 more keys');
+    expect(store.size).toBe(2);
+  });
+
   test('a commit in a full store → no key is deleted', async () => {
     const { store, commit, readStatus } = makeStore(2);
     await commit('a');

@@ -5,21 +5,23 @@ import { bucketOf, type Call, observe, toAcquire } from '../../limiter/make-limi
 import { settled } from '../../support/settled.ts';
 import { useVirtualTime } from '../../support/virtual-time.ts';
 
-/** The content of one command of a limiter, in the order of the script's arguments. */
-export interface Command {
-  readonly limit: number;
-  readonly maxLimit: number;
-  /** 0 if Redis already has it. */
-  readonly announcedLimit: number;
-  readonly pauseMs: number;
-  readonly recovers: number;
-  readonly shareLeft: number;
-  readonly reserve: number;
-  readonly interactive: number;
-  readonly wanted: number;
-  readonly firstNumber: number;
+/** The numbers of one command of a limiter, in the order of the script's arguments. */
+const NUMBERS = [
+  'limit',
+  'maxLimit',
+  'announcedLimit',
+  'pauseMs',
+  'recovers',
+  'shareLeft',
+  'reserve',
+  'interactive',
+  'wanted',
+  'firstNumber',
+] as const;
+
+interface Command extends Readonly<Record<(typeof NUMBERS)[number], number>> {
   /** Pairs of a token's number and the milliseconds until it is free. */
-  readonly tokens: readonly (readonly [number: number, backInMs: number])[];
+  readonly tokens: readonly (readonly number[])[];
 }
 
 /** The reply of the script; every field is optional. */
@@ -59,22 +61,11 @@ export class ScriptedRedis implements NodeRedisClient {
 
 function parseCommand([, ...input]: readonly string[]): Command {
   const numbers = input.map(Number);
-  const at = (index: number) => numbers[index] ?? Number.NaN;
-  const tokens: [number, number][] = [];
-  for (let index = 10; index < numbers.length; index += 2) tokens.push([at(index), at(index + 1)]);
-  return {
-    limit: at(0),
-    maxLimit: at(1),
-    announcedLimit: at(2),
-    pauseMs: at(3),
-    recovers: at(4),
-    shareLeft: at(5),
-    reserve: at(6),
-    interactive: at(7),
-    wanted: at(8),
-    firstNumber: at(9),
-    tokens,
-  };
+  const named = Object.fromEntries(NUMBERS.map((name, index) => [name, numbers[index]]));
+  const rest = numbers.slice(NUMBERS.length);
+  const tokens = rest.flatMap((number, index) => (index % 2 === 0 ? [[number, rest[index + 1] ?? 0]] : []));
+  // Safe cast: the script has these arguments, and every command sends all of them.
+  return { ...named, tokens } as unknown as Command;
 }
 
 /** Grants a token to every call at once. */
