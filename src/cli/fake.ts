@@ -19,7 +19,7 @@ import {
   secretOption,
   wholeNumber,
 } from './flags.ts';
-import { type Colours, explainListenFailure, type Terminal, untilAborted } from './terminal.ts';
+import { type Colours, CommandError, explainListenFailure, type Terminal, untilAborted } from './terminal.ts';
 import { formatClock, plain } from './text.ts';
 
 type Play = PlayName | 'none';
@@ -78,7 +78,7 @@ export function addFake(program: Command, { terminal }: Context): void {
 }
 
 function parseApiKey(text: string): string {
-  return parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key');
+  return parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key, not an empty text');
 }
 
 function parseSpeed(text: string): number {
@@ -98,7 +98,10 @@ function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
   const names = Object.keys(client.rateLimits()) as EndpointName[];
   if (text === 'all') return names;
   const endpoint = names.find((name) => name === text);
-  return [endpoint ?? rejectFlag(flag, `for one of these endpoints: all, ${names.join(', ')}`, text)];
+  if (endpoint !== undefined) return [endpoint];
+  throw new CommandError(
+    `\`--${flag}\` names no endpoint: ${JSON.stringify(text)}; use all, ${names.join(', ')}`,
+  );
 }
 
 function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {

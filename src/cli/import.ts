@@ -29,7 +29,6 @@ const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]))
 const MAX_NAMES_LENGTH = 200;
 const MAX_REASONS = 5;
 const MAX_FAULTS = 10;
-const MAX_DATE_LENGTH = 40;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
@@ -132,10 +131,8 @@ function findFaults(cells: readonly string[], fields: Fields, columns: number): 
     faults.push(
       `the spreadsheet has shortened the tracking number to ${trackingNumber}; format its column as text`,
     );
-  if (/^\d+[./-]\d+[./-]\d+/.test(shippingDate) && !/^\d{4}-/.test(shippingDate))
-    faults.push(
-      `the date ${shippingDate.slice(0, MAX_DATE_LENGTH)} must have the form YYYY-MM-DD, as in 2026-11-15`,
-    );
+  const [date] = /^(?!\d{4}-)\d{1,4}[./-]\d{1,2}[./-]\d{1,4}/.exec(shippingDate) ?? [];
+  if (date !== undefined) faults.push(`the date ${date} must have the form YYYY-MM-DD, as in 2026-11-15`);
   return faults;
 }
 

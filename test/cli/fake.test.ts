@@ -59,14 +59,14 @@ describe('the flags of the fake', () => {
     ],
     [
       '--fail trackers.make:500',
-      /^Expected `--fail` to be for one of these endpoints: all, trackers\.create, .*"$/,
+      /^`--fail` names no endpoint: "trackers\.make"; use all, trackers\.create, trackers\.list, /,
     ],
     ['--fail all:500:often', /^Expected `--fail` to be a whole number .* got "often"$/],
     // A user name or a key may be secret, so these messages do not show the text.
     ['--webhook-url ftp://host/', webhookUrlRule],
     ['--webhook-url http://user:hunter2@host/', webhookUrlRule],
     ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
-    ['--api-key=', 'Expected `--api-key` to be a key'],
+    ['--api-key=', 'Expected `--api-key` to be a key, not an empty text'],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(() => parse(line)).toThrow(expect.objectContaining({ exitCode: 2, message: flaw }));
