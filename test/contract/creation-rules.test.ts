@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
-import { at } from './support/reach.ts';
+import { at, contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
 
 const REUSED = 'reused';
 const NEW = 'new';

@@ -1,7 +1,6 @@
 import { createWebhookSender, type FakeTrackingService } from 'tracking-client/testing';
 import { expect, test } from 'vitest';
-import { contractFake, NUMBER } from './support/contract-fake.ts';
-import { contractReceiver, SECRET } from './support/receiver.ts';
+import { contractFake, contractReceiver, NUMBER, SECRET } from './support/contract-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
 

@@ -1,9 +1,7 @@
 import { createWebhookSender, type FakeTrackingServiceOptions } from 'tracking-client/testing';
 import { describe, expect, test } from 'vitest';
-import { contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
+import { at, contractFake, contractReceiver, NUMBER, OTHER_NUMBER, SECRET } from './support/contract-fake.ts';
 import { ENDPOINTS, ERROR_STATUSES } from './support/endpoints.ts';
-import { at } from './support/reach.ts';
-import { contractReceiver, SECRET } from './support/receiver.ts';
 import { findBreaches } from './support/schemas.ts';
 
 /** The input of a tracker, and the actions on the tracker after its creation. */

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { contractFake, HOUR_MS, NUMBER } from './support/contract-fake.ts';
-import { at } from './support/reach.ts';
+import { at, contractFake, HOUR_MS, NUMBER } from './support/contract-fake.ts';
 
 test('a push that failed, one that was accepted and one that waits → the documented file, newest first', async () => {
   const { call, createFetched, fake } = contractFake();

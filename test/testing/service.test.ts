@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import type { FakeTrackingServiceOptions, RecordedRequest } from '../../src/testing/index.ts';
-import { makeFake, NUMBER, refusal } from './make-fake.ts';
+import { makeFake, NUMBER, refusal, sampleCalls } from './make-fake.ts';
 
 describe('authentication', () => {
   it.each<[string, FakeTrackingServiceOptions, [number, string | undefined]]>([
@@ -120,6 +121,21 @@ describe('limits', () => {
   ])('%s → statuses %j', async (_, expected, timesMs, options) => {
     expect((await send(options, timesMs)).statuses).toEqual(expected);
   });
+
+  it.each(ENDPOINT_NAMES)(
+    '%s, more requests in a second than the table allows → 429, and no 429 in the next second',
+    async (name) => {
+      const { limitPerSecond }: Endpoint = endpoints[name];
+      const { call, createId, advance } = makeFake({ plans: { perCall: true }, limits: {} });
+      const sample = sampleCalls[name](await createId());
+      advance(1000);
+      const statuses: number[] = [];
+      for (let sent = 0; sent <= limitPerSecond; sent += 1) statuses.push((await call(...sample)).status);
+      advance(1000);
+      expect(statuses.indexOf(429)).toBe(limitPerSecond);
+      expect((await call(...sample)).status).not.toBe(429);
+    },
+  );
 
   it('one endpoint at its limit → other endpoints still respond', async () => {
     const { call } = makeFake({ limits: { 'couriers.list': 0 } });

@@ -1,7 +1,7 @@
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
 import { onTestFinished, vi } from 'vitest';
 import { findResponseBreaches } from './endpoints.ts';
-import { at } from './reach.ts';
+import { findBreaches } from './schemas.ts';
 
 export const NUMBER = 'RR123456785CN';
 export const OTHER_NUMBER = 'LA680658838NL';
@@ -48,4 +48,36 @@ export function contractFake(options: FakeTrackingServiceOptions = {}) {
   }
 
   return { fake, call, createFetched };
+}
+
+export const SECRET = 'whsec-0123456789abcdef';
+
+/** Creates a receiver of webhooks that checks every request by the contract; one breach fails the test. */
+export function contractReceiver(schema: 'webhook' | 'webhookFlat' = 'webhook') {
+  const bodies: unknown[] = [];
+  const breaches = collectBreaches();
+  const target = async (request: Request): Promise<Response> => {
+    const body: unknown = await request.json();
+    breaches.push(...findBreaches(schema, body));
+    if (request.method !== 'POST') breaches.push(`method ${request.method}`);
+    if (request.headers.get('authorization') !== `Bearer ${SECRET}`) breaches.push('no bearer secret');
+    if (!/^application\/json\b/.test(request.headers.get('content-type') ?? ''))
+      breaches.push('no JSON type');
+    bodies.push(body);
+    return new Response(null, { status: 200 });
+  };
+  return { target, bodies };
+}
+
+/**
+ * Reads the value at a path of JSON, e.g. `at(body, 'data', 'trackings', 0, 'shipment')`; undefined when it is not there.
+ * Bodies are unknown on purpose: the client's types must not influence what the contract tests check.
+ */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null) return undefined;
+    current = Reflect.get(current, key);
+  }
+  return current;
 }
