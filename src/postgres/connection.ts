@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS, systemClock, unref } from '../common/clock.ts';
 import { hasMethods, option } from '../common/validation.ts';
+import { callStore } from '../webhooks/dedupe-store.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {
@@ -36,7 +37,7 @@ interface ConnectionPool extends Queryable {
  * Runs statements on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
  * `limitMs`, and the pool may open another one. Until then, a late reply still tells what was claimed.
  */
-export async function withConnection<Result>(
+async function withConnection<Result>(
   pool: Queryable,
   limitMs: number,
   work: (connection: Queryable) => Promise<Result>,
@@ -85,4 +86,72 @@ function ignore(): void {}
 /** Recognises a `Pool` of `pg` or of a driver with the same interface; a `Client` has `connect`, but no `totalCount`. */
 function lendsConnections(pool: Queryable): pool is ConnectionPool {
   return hasMethods(pool, 'connect') && 'totalCount' in pool && typeof pool.totalCount === 'number';
+}
+
+interface WaitingCall<Item, Result> {
+  readonly items: readonly Item[];
+  readonly resolve: (results: readonly Result[]) => void;
+  readonly reject: (error: unknown) => void;
+  /** True when nobody waits for the results any more. */
+  hasGivenUp: boolean;
+}
+
+/**
+ * Calls made while a statement is under way share the next statement; if it fails, all of them fail. After `limitMs` a call
+ * rejects and the next statement starts.
+ *
+ * @param send - sends one statement for all items, and resolves to one result for each
+ */
+export function batched<Item, Result>(
+  pool: Queryable,
+  limitMs: number,
+  send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
+): (items: readonly Item[]) => Promise<readonly Result[]> {
+  let waiting: WaitingCall<Item, Result>[] = [];
+  let isUnderWay = false;
+
+  async function sendCalls(calls: readonly WaitingCall<Item, Result>[]): Promise<void> {
+    let sent: readonly WaitingCall<Item, Result>[] = [];
+    try {
+      const results = await withConnection(pool, limitMs, async (connection) => {
+        // Leave out the calls that gave up while they waited for the connection.
+        sent = calls.filter(({ hasGivenUp }) => !hasGivenUp);
+        const items = sent.flatMap((call) => call.items);
+        return items.length === 0 ? [] : send(connection, items);
+      });
+      let start = 0;
+      for (const { items, resolve } of sent) {
+        resolve(results.slice(start, start + items.length));
+        start += items.length;
+      }
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
+  }
+
+  async function sendWaiting(): Promise<void> {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    while (waiting.length > 0) {
+      const calls = waiting;
+      waiting = [];
+      // A statement that takes too long goes on, but later calls do not wait for it.
+      await callStore(() => sendCalls(calls), limitMs).catch(() => {});
+    }
+    isUnderWay = false;
+  }
+
+  return async (items) => {
+    const call: WaitingCall<Item, Result> = { items, resolve() {}, reject() {}, hasGivenUp: false };
+    const result = new Promise<readonly Result[]>((resolve, reject) => {
+      Object.assign(call, { resolve, reject });
+    });
+    waiting.push(call);
+    void sendWaiting();
+    try {
+      return await callStore(() => result, limitMs);
+    } finally {
+      call.hasGivenUp = true;
+    }
+  };
 }

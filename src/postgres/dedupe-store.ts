@@ -10,8 +10,7 @@ import {
   OUTLASTS_SENDER_MS,
   storableKey,
 } from '../webhooks/dedupe-store.ts';
-import { batched } from './batched.ts';
-import { type Queryable, queryableOption, withConnection } from './connection.ts';
+import { batched, type Queryable, queryableOption } from './connection.ts';
 import { buildStatements } from './table.ts';
 
 /** One statement of a purge deletes at most this many rows, so that no transaction takes long. */
@@ -96,9 +95,11 @@ export class PostgresDedupeStore implements DedupeStore {
     this.commandTimeoutMs = commandTimeoutMs;
     this.#pool = pool;
     this.#statements = buildStatements(table);
-    this.#claim = this.#batched((client, requests) => this.#sendClaims(client, requests));
-    this.#commit = this.#batched((client, requests) => this.#sendCommits(client, requests));
-    this.#release = this.#batched((client, requests) => this.#sendReleases(client, requests));
+    this.#claim = batched(pool, commandTimeoutMs, (client, requests) => this.#sendClaims(client, requests));
+    this.#commit = batched(pool, commandTimeoutMs, (client, requests) => this.#sendCommits(client, requests));
+    this.#release = batched(pool, commandTimeoutMs, (client, requests) =>
+      this.#sendReleases(client, requests),
+    );
     reportDriverErrors('PostgreSQL', pool);
   }
 
@@ -135,18 +136,6 @@ export class PostgresDedupeStore implements DedupeStore {
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted })));
-  }
-
-  #batched<Request, Result>(
-    send: (client: Queryable, requests: readonly Request[]) => Promise<readonly Result[]>,
-  ): (requests: readonly Request[]) => Promise<readonly Result[]> {
-    const limitMs = this.commandTimeoutMs;
-    const sendAll = async (takeRequests: () => readonly Request[]) =>
-      withConnection(this.#pool, limitMs, async (client) => {
-        const requests = takeRequests();
-        return requests.length === 0 ? [] : send(client, requests);
-      });
-    return batched(sendAll, limitMs);
   }
 
   /** A statement can claim each key only once, so only the first request for a key is sent; other tokens get `BUSY`. */
