@@ -189,7 +189,7 @@ async function importRows(
       yield buildRowInput(row.cells, fields);
     }
   };
-  // The bar prints nothing when `stderr` is no terminal.
+  // The bar prints nothing if `stderr` is not a terminal.
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
   const options = { format, stream: stderr, clearOnComplete: true };
   const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);

@@ -10,7 +10,7 @@ export class Terminal {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly colours: Colours;
-  /** Aborts at Ctrl-C and SIGTERM, and with an `OutputError` when nothing more can be printed. */
+  /** Aborts on Ctrl-C and SIGTERM, and with an `OutputError` when the output is closed. */
   readonly signal: AbortSignal;
   #status = '';
 
@@ -71,7 +71,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Ends the command when nothing more can be printed. A reader that closes early, such as `head`, is no failure. */
+/** Ends the command when nothing more can be printed. A reader that closes early, such as `head`, is not a failure. */
 export class OutputError extends CommandError {
   constructor(error: NodeJS.ErrnoException) {
     const hasLeft = error.code === 'EPIPE';

@@ -4,7 +4,7 @@ import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
 import type { Colours } from './terminal.ts';
 
 /**
- * Puts a foreign value on one line, without characters that a terminal obeys. Responses keep fields of another type than
+ * Formats a foreign value as one line without control characters. Responses keep fields of another type than
  * documented, so anything may come; null and undefined become an empty text.
  */
 export function plain(value: unknown): string {

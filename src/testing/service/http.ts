@@ -146,7 +146,7 @@ export class RateLimits {
   }
 }
 
-/** Rounds up, so that whoever waits that long is not too early. */
+/** Rounds up, so that a caller who waits that long does not come too early. */
 export function toSeconds(milliseconds: number): string {
   return String(Math.ceil(milliseconds / 1000));
 }
