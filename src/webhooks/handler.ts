@@ -180,7 +180,7 @@ class Receiver {
   /** Never rejects. After the deadline nobody reads the response. */
   async #accept(request: Request, controller: AbortController): Promise<Response> {
     const { signal } = controller;
-    const { authenticate, maxBodyBytes, deadlineMs, onReport } = this.#settings;
+    const { inbox, callbacks, authenticate, maxBodyBytes, deadlineMs, onReport } = this.#settings;
     const startedAt = systemClock.now();
     try {
       await authenticate(request.headers.get('authorization'));
@@ -199,20 +199,16 @@ class Receiver {
         return this.#refuse(request, error, 'body_too_long');
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
-      const report = await this.#process(read.body, Math.max(0, leftMs - RESPONSE_MARGIN_MS), controller);
+      const busyTimeoutMs = Math.max(0, leftMs - RESPONSE_MARGIN_MS);
+      const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal });
+      this.#underWay.set(controller, work);
+      const report = await work.finally(() => this.#underWay.delete(controller));
       if (onReport !== undefined) callGuarded(() => onReport(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
       return this.#refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
     }
-  }
-
-  async #process(body: unknown, busyTimeoutMs: number, controller: AbortController): Promise<WebhookReport> {
-    const { inbox, callbacks } = this.#settings;
-    const work = inbox.process(body, callbacks, { busyTimeoutMs, signal: controller.signal });
-    this.#underWay.set(controller, work);
-    return work.finally(() => this.#underWay.delete(controller));
   }
 
   #refuse(request: Request, error: unknown, kind: ResponseKind): Response {

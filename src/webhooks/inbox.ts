@@ -205,19 +205,23 @@ class Round {
     // An attempt counts for all events of a webhook, even uncalled ones, so skip the call of one job only.
     const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
     const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
-    for (const item of uncalled) await this.#deadLetter(item, this.#buildExhaustedError(item));
+    const { maxAttempts, onError } = this.#settings;
+    for (const item of uncalled) {
+      const message = `The callback was not called: this is attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
+      await this.#deadLetter(item, new TrackingError(message));
+    }
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
     const items = job.items.filter((item) => isClaimed(item) && !uncalled.includes(item));
     if (items.length === 0) return;
     const failure = await this.#call(items, (context) => job.call(items, context));
     if (failure === undefined) return this.#finish(items, 'handled');
     const { state, error } = failure;
-    if (state === 'failed') this.#settings.onError(error, 'callback', getKeys(items));
+    if (state === 'failed') onError(error, 'callback', getKeys(items));
     // Items that another receiver has taken over meanwhile did not fail here.
     const failed = items.filter(isClaimed);
     for (const item of failed) item.error = error;
     for (const item of failed) {
-      const isLastAttempt = item.attempt >= this.#settings.maxAttempts;
+      const isLastAttempt = item.attempt >= maxAttempts;
       if (state === 'failed' && isLastAttempt) await this.#deadLetter(item, error);
       else setState([item], state);
     }
@@ -243,13 +247,6 @@ class Round {
   #hasSkippedCall(): boolean {
     return this.#plan.items.some(
       (item) => this.#isExhausted(item) && !isUndone(item) && item.state !== 'busy',
-    );
-  }
-
-  #buildExhaustedError({ attempt }: WorkItem): TrackingError {
-    const { maxAttempts } = this.#settings;
-    return new TrackingError(
-      `The callback was not called: this is attempt ${attempt}, and \`maxAttempts\` is ${maxAttempts}`,
     );
   }
 

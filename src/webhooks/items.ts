@@ -104,7 +104,17 @@ export function planJobs(
       others.push(message);
     } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
-        items: [createItem(key, message, undefined)],
+        items: [
+          {
+            key,
+            message,
+            event: undefined,
+            state: 'unclaimed',
+            attempt: 1,
+            retryAfterMs: 0,
+            error: undefined,
+          },
+        ],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
@@ -135,22 +145,16 @@ export function planJobs(
   return { jobs, items: jobs.flatMap(({ items }) => items), others };
 }
 
-interface Item<Message, Event> extends WorkItem {
-  readonly message: Message & WorkItem['message'];
-  readonly event: Event & WorkItem['event'];
-}
-type EventItem = Item<EventsMessage, WebhookEvent>;
-
-function createItem<Message, Event>(
-  key: string,
-  message: Message & WorkItem['message'],
-  event: Event & WorkItem['event'],
-): Item<Message, Event> {
-  return { key, message, event, state: 'unclaimed', attempt: 1, retryAfterMs: 0, error: undefined };
+interface EventItem extends WorkItem {
+  readonly message: EventsMessage;
+  readonly event: WebhookEvent;
 }
 
 function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
-  return message.events.map((event, index) => createItem(keys[index] ?? '', message, event));
+  return message.events.map((event, index) => {
+    const key = keys[index] ?? '';
+    return { key, message, event, state: 'unclaimed', attempt: 1, retryAfterMs: 0, error: undefined };
+  });
 }
 
 /** Runs a callback. After `timeoutMs`, rejects and aborts `controller`. */

@@ -123,7 +123,7 @@ describe('options', () => {
     ['maxQueue', { maxQueue: -1 }],
     ['maxQueue', { maxQueue: 1.5 }],
     ['maxQueue', { maxQueue: Number.NaN }],
-    // Sound for a test of what callers without types pass.
+    // Safe cast: callers without types may pass such values.
     ['options', null as unknown as LimiterOptions],
   ])('options $1 → ConfigurationError that names $0', (name, options) => {
     expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);

@@ -192,7 +192,7 @@ describe('options', () => {
     ['redis', undefined],
     ['redis', { eval() {} }],
   ])('%s %j → ConfigurationError', (name, value) => {
-    // Sound for a test of what callers without types pass.
+    // Safe cast: callers without types may pass such values.
     const options = { redis: makeStore().redis, [name]: value } as unknown as { redis: RedisClient };
     expect(() => new RedisDedupeStore(options)).toThrow(ConfigurationError);
   });

@@ -17,7 +17,7 @@ describe('options', () => {
     ['redis', {}],
     ['reserve', 1],
   ])('%s %j → ConfigurationError that names it', (name, value) => {
-    // Sound for a test of what callers without types pass.
+    // Safe cast: callers without types may pass such values.
     const options = { redis: new ScriptedRedis(), [name]: value } as unknown as RedisLimiterOptions;
     expect(() => new RedisLimiter(options)).toThrow(ConfigurationError);
     expect(() => new RedisLimiter(options)).toThrow(name);
