@@ -111,6 +111,6 @@ export class CallQueue {
 }
 
 function isPauseTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
-  // Compare whole milliseconds, because rounding can make a pause of an hour slightly longer than an hour.
+  // Compare whole milliseconds: rounding can make a pause of an hour slightly longer than an hour.
   return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

@@ -60,7 +60,7 @@ async function withConnection<Result>(
     giveBack(false);
     return result;
   } catch (error) {
-    // Destroy the connection, as `pool.query` does, because the error may be about the connection.
+    // The error may be about the connection, so destroy the connection, as `pool.query` does.
     giveBack(true);
     throw error;
   }
@@ -73,7 +73,7 @@ function borrow(pool: ConnectionPool): Promise<PooledConnection> {
       connection.on?.('error', ignore);
       resolve(connection);
     };
-    // Not a promise, because a new connection can break before the promise's callbacks run.
+    // Listen in the callback: a new connection can break before the callbacks of a promise run.
     const promise = pool.connect((error, connection) =>
       connection === undefined ? reject(error) : lend(connection),
     );

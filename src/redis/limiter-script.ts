@@ -11,7 +11,7 @@ const ASK_AHEAD_MS = 100;
 /** A process that still waits asks again after this time at the earliest, so that others get their turn. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
-/** A waiting process whose next command is late by more than this loses its place, because the process may be dead. */
+/** A waiting process whose next command is late by more than this loses its place. The process may be dead. */
 const MAX_LATE_MS = 500;
 /** After one process lost Redis, all keep to their shares for this long, so that the slowest can reconnect. */
 const AFTER_OUTAGE_MS = 3_000;

@@ -48,7 +48,7 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Responses are collected for this long before they are reported, because their tokens are out for a second anyway. */
+/** Responses are collected for this long before they are reported. Their tokens are out for a second anyway. */
 const REPORT_WITHIN_MS = 300;
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
@@ -236,7 +236,7 @@ class SharedBucket {
   #send(token: Token): void {
     const now = systemClock.now();
     if (!markSent(token, now)) return;
-    // The token is added even if it was given up meanwhile, because the service counts the request.
+    // The service counts the request, so the token is added even if it was given up meanwhile.
     this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }

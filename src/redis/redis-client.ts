@@ -34,7 +34,7 @@ export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
-/** Maximum number of keys or tokens of one run, because Redis serves no other client while a script runs. */
+/** Maximum number of keys or tokens of one run. Redis serves no other client while a script runs. */
 export const MAX_PER_RUN = 1_000;
 
 /** Reads a number of a reply; a client may be set to return numbers as text or as buffers. */

@@ -66,7 +66,7 @@ const HASHED = 'sha256:';
 
 /** Hashes a key that the store cannot hold. It hashes UTF-16, because UTF-8 turns all lone surrogates into one character. */
 export function storableKey(key: string, storable: RegExp): string {
-  // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
+  // A key that looks like a hash could be mistaken for the hash of another key, so it is hashed, too.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
 }
@@ -95,7 +95,7 @@ export function callStore<Result>(call: () => Promise<Result>, limitMs: number):
 
 /** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */
 export function checkClaims(reply: unknown, count: number): readonly Claim[] {
-  // `Array.from` turns holes into `undefined`, because `every` would skip holes.
+  // `every` would skip holes, so turn them into `undefined`.
   const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
   if (claims.length === count && claims.every(isClaim)) return claims;
   const index = claims.findIndex((claim) => !isClaim(claim));

@@ -99,7 +99,7 @@ export class WebhookInbox {
       }
       await new Round(settings, plan, signal).run();
     }
-    // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
+    // If the store is down, the sender repeats the whole webhook, so leave `onOther` to that repeat.
     const { onOther } = isStoreDown(items) ? {} : checked;
     return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
   }
@@ -137,7 +137,7 @@ async function callOnOther(
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
-    // Report an interruption, because the sender must repeat a message that no callback saw.
+    // The sender must repeat a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
       await callWithTimeout(() => onOther(message), callbackTimeoutMs);
@@ -252,7 +252,7 @@ class Round {
 
   async #deadLetter(item: WorkItem, error: unknown): Promise<void> {
     const { onDeadLetter, onError } = this.#settings;
-    // Renew the lease first, because two receivers must not report the same dead letter.
+    // Renew the lease first. Otherwise two receivers could report the same dead letter.
     await this.#ensureLeases([item]);
     if (!isClaimed(item) || onDeadLetter === undefined) return;
     // After an abort nothing more is called: the next attempt goes to `onDeadLetter`.
@@ -302,7 +302,7 @@ class Round {
     if (this.#isOneByOne && !this.#isCommitFailing) await this.#commit();
   }
 
-  /** Leases all items, but then updates only those that pass `canUpdate`, because the others already have their outcome. */
+  /** Leases all items, and updates those that pass `canUpdate`. The others have their outcome already. */
   async #claim(items: readonly WorkItem[], canUpdate: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
@@ -324,7 +324,7 @@ class Round {
     }
   }
 
-  /** Shares a renewal that is under way. Handled items are renewed, too, because they stay leased until they are committed. */
+  /** Shares a renewal that is under way. Handled items stay leased until they are committed, so they are renewed, too. */
   #renew(): Promise<void> {
     const renew = async () => {
       const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
@@ -350,7 +350,7 @@ class Round {
     }
   }
 
-  /** Gives up all items, because each of them would wait for the store again. */
+  /** Gives up all items at once. Otherwise each of them would wait for the store again. */
   #giveUp(items: readonly WorkItem[], error: unknown): void {
     this.#settings.onError(error, 'claim', getKeys(items));
     setState(items, 'unavailable');
@@ -401,7 +401,7 @@ class Round {
     void this.#tryRelease(uncalled);
   }
 
-  /** Tries to commit for ten seconds, because without the commit a redelivery would repeat work that is done. */
+  /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat work that is done. */
   async #commitUntilDone(): Promise<void> {
     if (await this.#commit()) return;
     const giveUpAt = systemClock.now() + COMMIT_TRIES_MS;

@@ -5,7 +5,7 @@ import { countOption, functionOption, type OptionShape } from '../common/validat
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
-/** Each call forgets at most this many keys, because a million keys may have expired overnight. */
+/** Maximum number of keys that one call forgets. A million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
@@ -139,7 +139,7 @@ function isExpired(state: KeyState, now: number): boolean {
   return (typeof state === 'number' ? state * 1000 : state.leaseUntil + OUTLASTS_SENDER_MS) <= now;
 }
 
-/** Finds the least recently used key. It keeps one iterator, because a new one would skip all deleted keys first. */
+/** Finds the least recently used key. It keeps one iterator: a new one would skip all deleted keys first. */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();
@@ -166,7 +166,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // Do not read an empty map, because its iterator ends for good. If a key is left, the iterator reaches it.
+    // An iterator that has reached the end of the map finds no later key, so do not read an empty map.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

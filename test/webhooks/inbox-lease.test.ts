@@ -82,19 +82,6 @@ describe('claiming', () => {
     expect(onEvent).toHaveBeenCalledOnce();
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
   });
-
-  test('onEvents with an event that another receiver finished → called with the rest only', async () => {
-    const store = new ScriptedStore();
-    const seen: unknown[] = [];
-    await makeInbox({ store }).process(payload(tracking('t0', 'e0'), tracking('t1', 'e1', 'e2')), {
-      onEvents: async ({ events }) => {
-        seen.push(events.map(({ eventId }) => eventId));
-        vi.advanceTimersByTime(LEASE_MS / 2);
-        await store.commit([buildKey('e1')], RETAIN);
-      },
-    });
-    expect(seen).toEqual([['e0'], ['e2']]);
-  });
 });
 
 describe('every third of a lease', () => {
