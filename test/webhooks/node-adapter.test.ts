@@ -78,17 +78,34 @@ describe('the stream of a body', () => {
     await expect(reading).rejects.toThrow('Premature close');
   });
 
-  test('the handler responds during a read → the read goes on to the end', async () => {
+  test('the handler responds during a read → the read goes on to the end, and nothing goes to next', async () => {
     const incoming = makeIncoming();
+    const next = vi.fn();
     let reading: Promise<string> | undefined;
-    await receive(incoming, async (request) => {
+    const listener = toNodeHandler(async (request) => {
       reading = request.text();
       await settled();
       return new Response('at once');
     });
+    await listener(incoming, new ServerResponse(incoming), next);
     incoming.push('all of it');
     incoming.push(null);
     expect(await reading).toBe('all of it');
+    expect(next).not.toHaveBeenCalled();
+  });
+
+  test('the handler reads a part and responds → the rest is discarded, so that the connection is free', async () => {
+    const incoming = makeIncoming();
+    incoming.push('first');
+    await receive(incoming, async (request) => {
+      const reader = request.body?.getReader();
+      await reader?.read();
+      reader?.releaseLock();
+      return new Response();
+    });
+    incoming.push('second');
+    incoming.push(null);
+    await once(incoming, 'end');
   });
 });
 
