@@ -18,8 +18,6 @@ import {
   WebhookParseError,
 } from '../errors.ts';
 import { formatError, type LogAdapter, limitLines, resolveLogger } from '../observability/logger.ts';
-import { buildAuthenticator, type WebhookSecretSource } from './auth.ts';
-import { findMediaTypeError, readRequestBody } from './body.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import { WebhookInbox } from './inbox.ts';
 import { MemoryDedupeStore } from './memory-store.ts';
@@ -32,6 +30,12 @@ import {
   type WebhookCallbacks,
 } from './options.ts';
 import type { WebhookOutcome, WebhookReport } from './report.ts';
+import {
+  buildAuthenticator,
+  findMediaTypeError,
+  readRequestBody,
+  type WebhookSecretSource,
+} from './request.ts';
 
 /** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;

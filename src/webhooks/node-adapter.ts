@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
-import { keepParsedBody } from './body.ts';
+import { keepParsedBody } from './request.ts';
 
 /** A request of `node:http` or Express; a body parser may have added `body` and `rawBody`. */
 interface NodeRequest extends IncomingMessage {
