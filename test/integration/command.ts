@@ -1,12 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { bundled } from '../../scripts/support/bundled.ts';
 import { COMMANDS } from '../../scripts/support/entry-points.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A process of the command. */
 export interface StartedCommand {
@@ -33,20 +28,8 @@ export interface BundledCommand extends AsyncDisposable {
 
 /** Bundles the command once, because compiling the sources for each process would take most of a test's time. */
 export async function bundleCommand(): Promise<BundledCommand> {
-  await mkdir(join(ROOT, '.tmp'), { recursive: true });
-  const folder = await mkdtemp(join(ROOT, '.tmp', 'commands-'));
-  await build({
-    entryPoints: COMMANDS,
-    absWorkingDir: ROOT,
-    outdir: folder,
-    outExtension: { '.js': '.cjs' },
-    bundle: true,
-    platform: 'node',
-    target: 'es2022',
-    logLevel: 'error',
-  });
+  const file = await bundled(COMMANDS['tracking-client']);
   const children: ChildProcess[] = [];
-  const file = join(folder, 'tracking-client.cjs');
   function spawned(
     program: string,
     args: readonly string[],
@@ -80,7 +63,6 @@ export async function bundleCommand(): Promise<BundledCommand> {
     },
     async [Symbol.asyncDispose]() {
       for (const child of children) child.kill('SIGKILL');
-      await rm(folder, { recursive: true });
     },
   };
 }
