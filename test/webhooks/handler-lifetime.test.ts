@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { deferred } from '../support/deferred.ts';
 import { makeHandler, post, SECRET, webhook } from './make-handler.ts';
@@ -238,9 +238,6 @@ describe('close', () => {
 
 // In a Worker, timers are numbers, and an AbortController belongs to the request that made it.
 describe('in a Worker', () => {
-  // A stub would last into the next file.
-  afterEach(() => void vi.unstubAllGlobals());
-
   test('timers that are numbers → a slow callback is awaited', async () => {
     const { setTimeout: start } = globalThis;
     vi.stubGlobal('setTimeout', (callback: () => void, delayMs: number) => Number(start(callback, delayMs)));
