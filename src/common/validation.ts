@@ -189,10 +189,6 @@ export function countOption(min: number, allowInfinity = false): z.ZodType<numbe
 
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
-export function isUrl(value: unknown): boolean {
-  return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
-}
-
 /** Checks the shape only, because a test environment may bring its own `AbortSignal`. */
 export function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;

@@ -173,7 +173,7 @@ function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => strin
   );
 }
 
-/** Lists the fields of a plain object. An instance of a class has fields of its own, so only names such as `onResponse` count. */
+/** Lists the names that are meant as hooks: all fields of a plain object; of an instance of a class only names such as `onResponse`. */
 function listOwnNames(hooks: object): string[] {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -5,7 +5,6 @@ import {
   delayOption,
   expected,
   functionOption,
-  isUrl,
   type OptionShape,
   option,
   quoteValue,
@@ -89,7 +88,8 @@ export interface RecordedRequest {
 
 /** Checks the scheme, too: `localhost:3000` is a valid URL with the scheme `localhost`. */
 export function isHttpUrl(value: unknown): boolean {
-  return isUrl(value) && /^https?:$/.test(new URL(String(value)).protocol);
+  if (typeof value !== 'string' && !(value instanceof URL)) return false;
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
 }
 
 export const HTTP_URL = 'a URL that begins with http:// or https://';
