@@ -78,7 +78,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { body: trackerInputSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Creates a tracker, or returns the one that matches the same payload.',
+    summary: 'Creates a tracker, or returns the existing one with the same payload.',
   },
   'trackers.list': {
     method: 'GET',
@@ -128,7 +128,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy, body: trackerUpdateSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Changes a tracker, or archives it with `isSubscribed: false`.',
+    summary: 'Changes a tracker; with `isSubscribed: false`, stops tracking it (archives it).',
   },
   'trackers.resultsByTrackingNumber': {
     method: 'GET',

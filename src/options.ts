@@ -53,7 +53,7 @@ export interface TrackingClientOptions {
   readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Headers for every request; only `apiKey` sets `authorization`. Default: none. */
+  /** Headers for every request; `authorization` is refused, because `apiKey` sets it. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The logger, such as one of pino, winston, bunyan or NestJS without an adapter. Default: the console. */
   readonly logger?: Logger | undefined;
@@ -69,7 +69,7 @@ export interface TrackingClientOptions {
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined;
-  /** Allows `http:` beyond loopback addresses; the key is then sent unencrypted (docs/service.md 1.7). Default false. */
+  /** Allows `http:` to hosts other than loopback (localhost, 127.0.0.1); the key is then sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 

@@ -12,7 +12,18 @@ const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
   redis: ['limits-and-retries.md', 'webhooks.md'],
   postgres: ['webhooks.md'],
 };
-const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'LimiterOptions', 'RequestOptions'];
+/** A type stands below the types it extends; all others follow in alphabetical order. */
+const SHOWN_FIRST = [
+  'TrackingClientOptions',
+  'RetryOptions',
+  'LimiterOptions',
+  'RequestOptions',
+  'BulkRequestOptions',
+  'CreateManyOptions',
+  'TrackerRequestOptions',
+  'PollOptions',
+  'PollManyOptions',
+];
 
 const program = ts.createProgram(
   Object.values(ENTRY_POINTS).map((path) => ROOT + path),
@@ -85,7 +96,7 @@ interface OptionsType {
 function optionTable(types: readonly OptionsType[]): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-    const more = parents.length === 0 ? '' : `, and the options of ${parents.join(' and ')}`;
+    const more = parents.length === 0 ? '' : ` (also has the options of ${parents.join(' and ')})`;
     return [[`**${code(name)}**${more}`, '', ''], ...optionRows(declaration)];
   });
   return markdownTable(['Option', 'Default', 'Meaning'], rows);

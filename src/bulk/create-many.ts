@@ -50,7 +50,7 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * Maximum number of chunks whose outcomes your loop has not read. Default: 10; 3 without a limiter, or with a `maxQueue`.
+   * Maximum number of requests that are under way or whose outcomes your loop has not read. Default: 10; 3 without a limiter, or with a `maxQueue`.
    * Without this option, a client with a limiter reads the next chunk only when the previous chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;

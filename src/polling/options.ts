@@ -31,15 +31,15 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
   /** Milliseconds until the first poll. Default: the interval, because a new tracker has no results (docs/service.md 1.4). */
   readonly initialDelayMs?: number | undefined;
-  /** Milliseconds after which the stream ends; a request in flight is then aborted. Default: no bound. */
+  /** Milliseconds after which the polling ends; a request in flight is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row, each with its retries. A refused key, plan or
-   * quota ends the polling at once, unless a poll has succeeded before. Default 5.
+   * The polling ends with an error after this number of failed polls in a row; the retries of a poll do not count. A refused
+   * key, plan or quota ends the polling at once, unless a poll has succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
-   * Returns true for the results after which the polling ends. Default: never.
+   * A function that gets the results of each poll; the polling ends when it returns true. Default: never.
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;

@@ -58,9 +58,12 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   readonly maxBodyBytes?: number | undefined;
   /** When to respond with 503 while the work goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
-  /** Called with the report of each webhook, also after its deadline. Default: none. */
+  /** Called with the outcome and counts of a webhook when the inbox has finished it, even after `deadlineMs`. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
-  /** Called for each refused request, and when the inbox fails. Default: writes to `logger`, at most one refusal a minute. */
+  /**
+   * Called for each request that gets 400, 401, 413 or 415, and when the function `secret` or your own `inbox` throws.
+   * Default: writes to `logger`, at most one refusal a minute.
+   */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 

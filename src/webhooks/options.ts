@@ -91,9 +91,9 @@ export interface InboxOptions {
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /**
-   * Attempts of an event before `onDeadLetter`. Attempts that never ended, as when the process died, count as well: once an
-   * event had that many, it goes to `onDeadLetter` without another call, but only the first such event of a webhook.
-   * Default: 10 with `onDeadLetter`, else no limit.
+   * After this number of failed attempts, an event goes to `onDeadLetter`, which is required with this option. Attempts that
+   * never ended, as when the process died, count as well: once an event had that many, it goes to `onDeadLetter` without
+   * another call, but only the first such event of a webhook. Default: 10; without `onDeadLetter`, there is no limit.
    */
   readonly maxAttempts?: number | undefined;
   /**
@@ -104,8 +104,8 @@ export interface InboxOptions {
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each error that no promise reports, each refused message, and each mismatched field (once).
-   * Default: writes to `logger`, but at most one failure of the store a minute.
+   * Called for each failure of a callback or of the store, for each message that causes a 422, and once for each field with an
+   * unexpected type. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
