@@ -21,6 +21,8 @@ it('the tables of a call and of a webhook in CONTRIBUTING.md → name every file
   const listFiles = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
   expect(listFiles(call).length).toBeGreaterThan(5);
   expect(listFiles(webhook).length).toBeGreaterThan(5);
-  expect(await findNamedFiles('The walk of one call')).toEqual(expect.arrayContaining(listFiles(call)));
-  expect(await findNamedFiles('The walk of one webhook')).toEqual(expect.arrayContaining(listFiles(webhook)));
+  expect(await findNamedFiles('What happens in one call')).toEqual(expect.arrayContaining(listFiles(call)));
+  expect(await findNamedFiles('What happens to one webhook')).toEqual(
+    expect.arrayContaining(listFiles(webhook)),
+  );
 });
