@@ -22,7 +22,7 @@ const inFunction = (body: string) => `(async () => { ${body} })();`;
 
 /** Each program imports, makes one call and ends; its extension selects the module system. */
 const PROGRAMS = [
-  { program: 'nothing', file: 'nothing.mjs', code: '' },
+  { program: 'an empty file', file: 'empty.mjs', code: '' },
   {
     program: 'by hand, one call (ESM)',
     file: 'hand.mjs',
