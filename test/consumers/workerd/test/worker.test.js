@@ -96,7 +96,7 @@ test('twice as many requests at once as the limit allows → all succeed, as `ra
 test('an unknown order → 404; a refusal of the service → 502 without the text of its error', async () => {
   assert.deepEqual(await show('LA680658838NL'), [404, 'Not found']);
   fake.fail('trackers.results', { status: 403, message: 'words for the shop only' });
-  assert.deepEqual(await show(), [502, 'Try again later']);
+  assert.deepEqual(await show(), [502, 'Not available now']);
 });
 
 test('a receiver of module scope, with webhooks after each other and at once → every event saved once', {
