@@ -34,7 +34,7 @@ describe('bodies', () => {
     );
     expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
-      message: expect.stringContaining('at most 1000000 bytes'),
+      message: expect.stringContaining('more than 1000000 bytes'),
     });
     expect(server.requests).toHaveLength(1);
   });

@@ -406,7 +406,7 @@ describe('the package', () => {
     const [start, variables, program] = parseMarkdown(quickstart).blocks;
     expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);
     expect(start?.code).toBe('npx tracking-client fake --speed 3600\n');
-    expect(quickstart).toContain('Save this as `timeline.mjs` and run `node timeline.mjs`.');
+    expect(quickstart).toContain('Save this as `timeline.mjs` and run `node timeline.mjs`');
     await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
     await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');
     using fake = paste(start?.code ?? '', scratch);

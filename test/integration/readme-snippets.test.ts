@@ -148,12 +148,12 @@ describe('the types of the documents', () => {
     'web-server',
   ].flatMap((name) =>
     recipeFiles(name)
-      // Next.js bundles its file, whose imports have no endings.
-      .filter(({ path }) => path.endsWith('.ts') && path !== 'src/with-answers.ts')
+      .filter(({ path }) => path.endsWith('.ts'))
       .map(({ path, code }) => ({
         place: `docs/recipes/${name}.md, ${path}`,
         path: `${name}/${path}`,
-        code,
+        // Files for NestJS and Next.js import others without an ending.
+        code: code.replace(/ from '(\.\/[\w-]+)'/g, " from '$1.ts'"),
       })),
   );
 
