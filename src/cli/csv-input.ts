@@ -23,7 +23,7 @@ export interface CsvInput {
   readonly needsBom: boolean;
   /** Identifies the file under all of its names. */
   readonly identity: Stats;
-  /** Reads the rows below the names, as often as it is called. */
+  /** Reads the rows below the line of column names, from the first row at each call. */
   rows(): AsyncGenerator<Row, void, undefined>;
 }
 

@@ -23,7 +23,8 @@ export interface ServiceFlags {
 }
 
 export const JSON_HELP = 'print JSON, one value per line';
-export const SECRET_HELP = 'others can read command lines, so better set the variable';
+export const SECRET_HELP =
+  'other users of this machine can read command lines, so set the environment variable instead';
 
 export function addServiceFlags(command: Command): Command {
   return command
