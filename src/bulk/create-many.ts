@@ -131,7 +131,8 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const ahead: Promise<IteratorResult<SentChunk, void>>[] = [];
     try {
       for (;;) {
-        // The generator queues calls of `next`, so it sends later chunks while the caller reads the outcomes of this chunk.
+        // Call `next` several times at once: the generator works through these calls, and so sends later chunks while the caller
+        // reads the outcomes of this chunk.
         while (ahead.length < this.#concurrency) ahead.push(withoutWarning(chunks.next()));
         const next = await ahead[0];
         if (next === undefined || next.done) break;

@@ -129,7 +129,7 @@ export function readIdentity(record: unknown): Identity {
   };
 }
 
-/** Reads the ids of the input from the echo, or else from the tracker. */
+/** Reads the ids of the input from `inputData`, in which the response repeats the input, or else from the tracker. */
 function readItemIdentity(item: BulkItem | null): Identity {
   const inputData: unknown = item?.inputData;
   const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);

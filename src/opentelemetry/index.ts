@@ -65,7 +65,10 @@ function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (me
   };
 }
 
-/** The boundaries go up to 15 minutes, because calls and polls can wait. A provider's defaults suit milliseconds. */
+/**
+ * The boundaries go up to 15 minutes, because calls and polls can wait. The default boundaries of a provider are made for
+ * milliseconds, but these metrics are in seconds.
+ */
 const BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 const SECONDS = { unit: 's', advice: { explicitBucketBoundaries: BOUNDARIES_S } };
 const HTTP_CONVENTION_BOUNDARIES_S = [
@@ -205,7 +208,7 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       const call = calls.get(callId);
       if (call === undefined) return;
       calls.delete(callId);
-      // An abort or a timeout ended the last wait, so `onRequest` did not report it.
+      // If an abort or a timeout ended the last wait in the queue, no `onRequest` followed, so report this wait here.
       if (queuedMs > call.reportedQueuedMs) noteQueued(call, queuedMs - call.reportedQueuedMs);
       call.span.setAttribute('tracking_client.attempts', attempts);
       if (isNotReady) call.span.setAttribute('tracking_client.results_ready', false);
@@ -229,8 +232,8 @@ function getErrorType(error: unknown): string {
 }
 
 /**
- * Marks a span as failed. The message is kept only of our own errors, because others, such as a signal's reason, may contain
- * secrets, and not for paths outside the table, because it quotes the path, which may contain ids.
+ * Marks a span as failed. The message is kept only for our own errors: other errors, such as a signal's reason, may contain
+ * secrets. For a path outside the table the message is left out, too, because it quotes the path, which may contain ids.
  */
 function fail(span: Span, error: unknown, endpoint: CallInfo['endpoint']): void {
   const message = isTrackingError(error) && endpoint !== 'request' ? { message: error.message } : {};

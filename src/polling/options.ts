@@ -82,7 +82,7 @@ export function askUntil(until: (tracking: Tracking) => boolean, tracking: Track
   return typeof isOver === 'boolean' ? isOver : refuseOption('until()', 'true or false', isOver);
 }
 
-/** Handles the rejection of a promise, which is then refused, so that it does not end the process. */
+/** Handles the rejection of a promise, because an unhandled rejection would end the process. The caller refuses the promise. */
 function refusePromise(returned: unknown): unknown {
   if (returned instanceof Promise) returned.catch(() => {});
   return returned;
@@ -91,7 +91,7 @@ function refusePromise(returned: unknown): unknown {
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.iterator in value;
 
-/** The keys are copied: a tracker drops each key once it has seen its event. */
+/** The event keys are copied, because a tracker deletes a key when a poll has read the event of that key. */
 const knownKeysOption = z
   .preprocess(
     (value) => (isIterable(value) ? new Set(value) : value),

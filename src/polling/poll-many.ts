@@ -60,8 +60,8 @@ const BATCH_SIZE = 500;
  * - in flight: its requests run, counted by `#inFlight`
  * - unread: its outcome is in `#unread`, and the tracker is due again; or it is gone, if the outcome is its last
  *
- * A failed poll that may be repeated brings no outcome: the tracker is due again at once. `delete` and the end of the stream
- * remove a tracker from every state.
+ * A failed poll has no outcome if polling goes on: the tracker goes back to `#waiting` and is due after its interval. `delete` and
+ * the end of the stream remove a tracker from every state.
  */
 export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #context: CallContext;
@@ -409,7 +409,7 @@ export async function waitUntilStopped(
     const message = `The service has stopped tracking \`${id}\` and has no results for it`;
     const details = { ...notReady, headers, body, tracker: update.tracker };
     error = new ResultsNotReadyError(message, details, { cause: notReady });
-    // The error is about the last call, so it leads to the same log lines.
+    // The new error gets the `callId` and the endpoint of the last call, so that the log lines of this call can be found.
     Object.assign(error, { callId: notReady.callId, endpoint: notReady.endpoint });
   }
   pointToCallSite(error, callSite);

@@ -9,7 +9,7 @@ import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
  */
 export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Promise<void> {
   const interval = 1000 / maxPerSecond;
-  // p-throttle's own timer, which is set for at most the interval, fires first.
+  // One millisecond longer than the interval, so that the timer of p-throttle fires before ours.
   const patienceMs = Math.min(Math.ceil(interval) + 1, MAX_TIMER_MS);
   let throttle: ReturnType<typeof createThrottle> | undefined;
   let lastTurn = Promise.resolve();

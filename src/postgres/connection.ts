@@ -27,7 +27,7 @@ interface PooledConnection extends Queryable {
 }
 
 interface ConnectionPool extends Queryable {
-  /** `pg` calls back, and then returns nothing; other pools may return a promise and ignore the callback. */
+  /** If `pg` gets a callback, it returns no promise; other pools may return a promise and ignore the callback. */
   connect(
     callback: (error: unknown, connection: PooledConnection | undefined) => void,
   ): Promise<PooledConnection> | undefined;
@@ -35,7 +35,7 @@ interface ConnectionPool extends Queryable {
 
 /**
  * Runs statements on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
- * `limitMs`, and the pool may open another one. Until then, a late reply still tells what was claimed.
+ * `limitMs`, and the pool may open another one. Until then, a late reply to a claim still tells which keys were claimed.
  */
 async function withConnection<Result>(
   pool: Queryable,

@@ -138,7 +138,10 @@ export class PostgresDedupeStore implements DedupeStore {
     await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted })));
   }
 
-  /** A statement can claim each key only once, so only the first request for a key is sent; other tokens get `BUSY`. */
+  /**
+   * A statement can claim each key only once, so only the first request for a key is sent. If this request acquires the key, later
+   * requests for the key with another token get `BUSY`.
+   */
   async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);

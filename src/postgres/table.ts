@@ -18,7 +18,8 @@ const MIGRATION_LOCK = 7_275_824_301;
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);
  */
 export function inboxTableSql(table: string = DEFAULT_TABLE): string {
-  // Only the keys are indexed and pages keep free room, so a commit updates no index. In return a purge reads all rows.
+  // Only the key has an index, and `fillfactor` leaves free space in each page. So PostgreSQL can write a commit without a change
+  // to the index. The price is that a purge reads all rows.
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),

@@ -151,7 +151,7 @@ export class RedisDedupeStore implements DedupeStore {
   }
 }
 
-/** Redis stores any text, but drivers change half a surrogate pair, which JSON allows. */
+/** Redis stores any text. But JSON can contain half of a surrogate pair, and drivers change it. */
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {

@@ -21,14 +21,14 @@ const KEEP_MS = 60_000;
 /**
  * Reports the tokens of one process to Redis, and asks for more. All times are in milliseconds on the clock of Redis.
  *
- * Keys: `TOKENS` lists the tokens that are out, scored by the time when they come back. `WAITERS` lists the processes that
+ * Redis keys: `TOKENS` lists the tokens that are out, scored by the time when they come back. `WAITERS` lists the processes that
  * wait, scored by the number of tokens they got, and `DEADLINES` the same processes, scored by when they must ask again.
  * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
- * Arguments: `me` is this process; `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage. The
- * process may take `share_left` more tokens by its share. `wanted` of its calls need a token; `interactive` of these go first,
- * and `reserve` tokens are kept for such calls. New tokens are numbered from `first`. The last arguments are, for each changed
- * token, its number and the milliseconds until its return.
+ * Arguments: `me` is this process; `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage.
+ * `share_left` is the number of tokens that the process could still take if each process used only its own share. `wanted` of its
+ * calls need a token; `interactive` of these go first, and `reserve` tokens are kept for such calls. New tokens are numbered from
+ * `first`. The last arguments are, for each changed token, its number and the milliseconds until its return.
  *
  * Reply, see `parseReply`: limit, free tokens, rest of the pause, milliseconds until the process asks again (0: never);
  * then for each new token the milliseconds until it may be used.
@@ -42,16 +42,19 @@ local limit, max_limit, announced, pause, recovers, share_left, reserve, interac
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Store when the changed tokens come back. If the clock of Redis went backwards, a token seems to be out for too long.
+-- Store when the changed tokens come back.
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
--- If a client lost the reply and sent the command again, the tokens of the first run come back at their start time.
+-- If the Redis client sent this command twice, because it lost the first reply, nobody uses the tokens of the first run.
+-- Let them come back at their start time.
 local again = first
 while again < first + wanted and redis.call('ZADD', TOKENS, 'XX', 'INCR', ${-SEND_WITHIN_MS - MAX_RETURN_MS}, me .. ':' .. again) do
   again = again + 1
 end
 redis.call('ZREMRANGEBYSCORE', TOKENS, '-inf', now)
+-- If the clock of Redis went back, some tokens seem to come back too late. Set them to the latest possible time, and empty the
+-- list of waiting processes.
 local latest = now + ${RENEW_MS + MAX_RETURN_MS}
 for _, token in ipairs(redis.call('ZRANGEBYSCORE', TOKENS, '(' .. latest, '+inf')) do
   redis.call('ZADD', TOKENS, latest, token)
@@ -66,8 +69,8 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- The process that got the fewest tokens comes first, and a new process starts with the lowest count. If it has only
--- background calls, half a token is added, so that it ranks behind a process whose interactive calls need the reserve.
+-- The process that got the fewest tokens comes first, and a new process starts with the lowest count. For a new process with only
+-- background calls, 0.5 is added to this count, so that a process whose interactive calls need the reserve comes before it.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
@@ -75,15 +78,17 @@ redis.call('ZADD', WAITERS, 'NX', math.floor(fewest) + (interactive > 0 and 0 or
 local part = math.min(wanted, math.ceil(limit / redis.call('ZCARD', WAITERS)), ${MAX_PER_RUN})
 if is_after_outage then part = math.min(part, share_left) end
 
--- Slots are the free tokens and then those that come back first. A waiter leaves one slot to each waiter before it.
+-- A slot is a token that can be granted: first the free tokens, then the others in the order in which they come back. A process
+-- leaves one slot to each waiting process before it.
 local out = redis.call('ZRANGE', TOKENS, 0, -1, 'WITHSCORES')
--- If the limit was lowered, more tokens are out than it allows, so the first tokens to come back are no slots.
+-- If the limit was lowered, more tokens may be out than it allows. Then the count of free tokens is negative, and the first
+-- tokens that come back are not granted again.
 local free = limit - #out / 2
 local function slot_after(given)
   local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
-  -- Without a reported response, a token returns at its latest time. Assume an immediate response instead.
+  -- Until its response is reported, a token is stored with the latest time of its return. Plan as if the response came at once.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
   return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end
@@ -113,7 +118,7 @@ return { limit, math.max(0, limit - redis.call('ZCARD', TOKENS)), pause_left, as
 /** The numbers of a command that reports nothing and asks for no token: `limit` and `max_limit` are 1, the others 0. */
 export const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/** Names the keys of one bucket. A cluster places a key by the text in braces, so all these keys share a slot. */
+/** Names the Redis keys of one bucket. A cluster places a key by the text in braces, so all these keys share a slot. */
 export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   const hash = createHash('sha256').update(formatBucketKey(bucket)).digest('hex');
   const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;

@@ -48,7 +48,10 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Responses are collected for this long before they are reported. Their tokens are out for a second anyway. */
+/**
+ * The tokens of responses are collected for this long and then reported to Redis. This delays no request, because a token comes
+ * back only a second after its response.
+ */
 const REPORT_WITHIN_MS = 300;
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
@@ -92,9 +95,10 @@ const limiterOptions = z.strictObject({
  * Shares the rate limits among all processes that use one Redis (5 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
- * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the
- * first local request leaves when every token is surely back, at most four seconds after the last reply. Configure Redis with
- * `maxmemory-policy noeviction`: if it loses its keys, the service may refuse requests for up to one second.
+ * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. If Redis fails, a
+ * process waits until every token that Redis granted is surely back, at most four seconds, and then uses its own share of the
+ * limit. Configure Redis with `maxmemory-policy noeviction`: if Redis loses the keys, the service may refuse requests for up to
+ * one second.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
@@ -168,7 +172,10 @@ interface Token extends TokenState {
   readonly tokensLeft: number;
 }
 
-/** Holds the tokens of this process. It sends one command at a time, which reports them and requests one for each waiting call. */
+/**
+ * Holds the tokens of this process. It sends one command at a time. A command reports the changed tokens, and requests a new token
+ * for each waiting call.
+ */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
   readonly #configured: ConfiguredLimit;
@@ -236,7 +243,7 @@ class SharedBucket {
   #send(token: Token): void {
     const now = systemClock.now();
     if (!markSent(token, now)) return;
-    // The service counts the request, so the token is added even if it was given up meanwhile.
+    // The service counts the request, so the token is added again if `#collect` has removed it, because the request was sent late.
     this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }
@@ -315,7 +322,8 @@ class SharedBucket {
     const upcoming = this.#upcoming;
     this.#upcoming = [];
     for (const token of upcoming) {
-      // After a freeze of this process, Redis may give the token to others before it learns that the token is used.
+      // If this process was frozen, the token may be so old that Redis grants it to another process before our report arrives.
+      // Do not use such a token.
       const isHeld = token.freeAt - RETURN_MS > now;
       const isNeeded = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#pausedUntil;
       if (!isHeld || !isNeeded) this.#cancel(token);
@@ -339,7 +347,8 @@ class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // If the next try of Redis is late, Redis may be back, and other processes may use the full limit. Then grant no share.
+    // If our next attempt to reach Redis is late, Redis may be back, and other processes may use the full limit. Then do not grant
+    // our share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
@@ -365,7 +374,8 @@ class SharedBucket {
       return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
     }
     const { interactive, total } = this.#wanted;
-    // Ask now if Redis must list us as waiting or remove us, or must know of an interactive call (for the reserve).
+    // Ask now if the list of waiting processes in Redis is wrong: if we wait and are not listed, if we are listed and no longer
+    // wait, or if Redis does not know yet that an interactive call waits, which may use the reserved token.
     const { isWaiting, isInteractive } = this.#listedAs;
     const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
     return isListedWrongly ? now : Math.min(this.#askAt, this.#reportBy);
@@ -375,7 +385,8 @@ class SharedBucket {
     this.#isAsking = true;
     const askedAt = systemClock.now();
     try {
-      // A client may queue a command until Redis is back, and its report would be stale by then, so try an empty command first.
+      // The Redis client may queue a command until Redis is back. A report in this command would then be old. So send a command
+      // without a report first.
       if (this.#outage) await this.#run(PROBE);
       await this.#exchange();
       if (this.#outage !== undefined) this.#options.onRecovery();
@@ -387,7 +398,10 @@ class SharedBucket {
     this.#update();
   }
 
-  /** Reports changes and takes the tokens that Redis grants. After an outage it reports all, because Redis may have lost it. */
+  /**
+   * Reports changes and takes the tokens that Redis grants. After an outage it reports all tokens, the pause and the limit again,
+   * because Redis may have lost them.
+   */
   async #exchange(): Promise<void> {
     const { limit, maxLimit } = this.#configured;
     const isAfterOutage = this.#outage !== undefined;
@@ -418,7 +432,8 @@ class SharedBucket {
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // Redis counted from a time between `askedAt` and `now`: start from `now`, and limit `sendBy` from `askedAt`.
+      // Redis counted from some time between `askedAt` and `now`. To be safe, count the start from `now`, and `sendBy` from
+      // `askedAt`.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#upcoming.push(
         this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),

@@ -25,7 +25,7 @@ const handlersOptions = z.strictObject({
 
 const CREATE_HANDLER = { GET: http.get, POST: http.post, PATCH: http.patch };
 
-/** Requests whose callers have not aborted. In MSW 2, the signal of a garbage-collected request never fires. */
+/** Holds requests so that they are not garbage-collected: in MSW 2, the signal of a collected request never fires. */
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {

@@ -54,7 +54,10 @@ export interface FakeTrackingServiceOptions {
   readonly play?: PlayName | readonly PlayName[];
   /** Scenarios run this many times faster than real time; at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
-  /** How many requests and webhooks the fake remembers and can resend; limit it in long runs. Default `Infinity`. */
+  /**
+   * How many requests and how many webhooks the fake remembers; only a remembered webhook can be resent. Limit this number in long
+   * runs. Default `Infinity`.
+   */
   readonly historyLimit?: number;
   /** Called for each request when its response is ready. */
   readonly onRequest?: (request: RecordedRequest) => void;

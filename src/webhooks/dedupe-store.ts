@@ -17,14 +17,15 @@ export type Claim =
  * - Each operation is atomic for each key, over all processes that share the store.
  * - A key that is done stays done for `retainMs`. A key that is neither done nor leased is remembered for seven days, so that
  *   its attempts are counted until the sender gives up (docs/service.md 8.5).
- * - An operation that rejects may have been carried out. If a call is given up, a later release must not overtake it.
+ * - An operation that rejects may have been carried out, or may still be under way. A release that is called later must not take
+ *   effect before it.
  */
 export interface DedupeStore {
   /**
    * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If a
-   * claim is rejected so late, the inbox releases its keys at once, and again after another time limit; a claim that succeeds
-   * after that keeps its keys busy until the lease ends. For a store without this field, or with a value that is not a finite
-   * number above 0, the inbox rejects after 4,500 ms and releases a late claim.
+   * claim rejects because of this limit, the inbox releases the keys at once, and once more after the same time. If the claim
+   * reaches the store even later, its keys stay busy until the lease ends. For a store without this field, or with a value that is
+   * not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
   /**

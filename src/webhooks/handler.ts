@@ -47,7 +47,8 @@ export type WebhookHandlerOptions = HandlerOptions &
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
    * The webhook secret, a list of secrets during a change, or a function that returns them for each webhook;
-   * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
+   * `false` accepts webhooks from anyone. Required: `undefined` is refused, so that a missing environment variable does not turn
+   * the check off.
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: an inbox with `store`. */
@@ -73,8 +74,8 @@ export interface WebhookHandler {
   /**
    * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: when to abort running callbacks and release all other work, in milliseconds. Default: no limit.
-   * `close` then waits for commits and releases, at most as long as one call of the store may take
+   * @param options - `timeoutMs`: when to abort running callbacks and release all other work, in milliseconds. After the abort,
+   * `close` still waits for commits and releases, at most as long as one call of the store may take. Default: no limit
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
@@ -240,7 +241,7 @@ class Receiver {
 }
 
 function logRefusals(logger: LogAdapter): (error: unknown) => void {
-  // Anyone can send requests that are refused.
+  // Log at most one refusal a minute, because anyone can send requests that are refused.
   const countLeftOut = limitLines();
   return (error) => {
     if (!(error instanceof WebhookAuthenticationError || error instanceof WebhookParseError)) {

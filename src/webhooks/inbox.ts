@@ -159,7 +159,7 @@ class Round {
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  /** A promise for each claim that timed out; it resolves when the claim may have reached the store. */
+  /** A promise for each claim that timed out. It resolves when the claim has succeeded late, or when another time limit is over. */
   readonly #lateClaims: Promise<unknown>[] = [];
   /** The items of this round. */
   #items: readonly WorkItem[];
@@ -202,7 +202,8 @@ class Round {
     if (!job.items.some(isUndone)) return;
     await this.#ensureLeases(job.items);
     if (job.items.some((item) => isClaimed(item) && item.attempt > 1)) await this.#isolate(job);
-    // An attempt counts for all events of a webhook, even uncalled ones, so skip the call of one job only.
+    // An attempt is counted for every event of a webhook, also for those whose callback was never called. So skip the call of only
+    // the first job that has exhausted events.
     const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
     const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
     const { maxAttempts, onError } = this.#settings;
@@ -243,7 +244,7 @@ class Round {
 
   readonly #isExhausted = ({ attempt }: WorkItem): boolean => attempt > this.#settings.maxAttempts;
 
-  /** True if an exhausted item was handled before, in this round or in an earlier one. */
+  /** True if an exhausted item of this webhook already had its turn, in this round or in an earlier one: skip no further call. */
   #hasSkippedCall(): boolean {
     return this.#plan.items.some(
       (item) => this.#isExhausted(item) && !isUndone(item) && item.state !== 'busy',
@@ -255,7 +256,7 @@ class Round {
     // Renew the lease first. Otherwise two receivers could report the same dead letter.
     await this.#ensureLeases([item]);
     if (!isClaimed(item) || onDeadLetter === undefined) return;
-    // After an abort nothing more is called: the next attempt goes to `onDeadLetter`.
+    // After an abort no callback is called any more. The next delivery gives the event to `onDeadLetter`.
     if (this.#signal?.aborted) return setState([item], 'failed');
     const { event, message, key } = item;
     const failure = await this.#call([item], (context) =>
@@ -435,8 +436,9 @@ class Round {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
     const [isReleased] = await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others)]);
-    // A claim that arrives after the release leases the keys again, and that attempt does not count. If the release has failed,
-    // the attempt of the failed items is still to be counted.
+    // A claim that reaches the store after the release leases the keys again and counts one more attempt, so the second release
+    // takes this attempt back. If the first release failed, the claim may only have renewed the lease, so the attempt of the
+    // failed items stays counted.
     const releaseAgain = () => Promise.all([this.#release(failed, isReleased), this.#release(others)]);
     for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
   }
@@ -471,7 +473,8 @@ class Round {
     if (error instanceof StoreTimeoutError) {
       this.#lateClaims.push(new Promise<void>((resolve) => error.onLateSuccess(resolve)));
     } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
-      // The store has ended the call itself, so its arrival is unknown. Expect it within another time limit.
+      // The store has rejected the call itself, so nobody knows when the claim reaches the database. Expect it within another time
+      // limit.
       const arrival = new Promise<void>((resolve) => unref(systemClock.setTimeout(resolve, storeTimeoutMs)));
       this.#lateClaims.push(arrival);
     }

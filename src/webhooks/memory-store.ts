@@ -139,7 +139,10 @@ function isExpired(state: KeyState, now: number): boolean {
   return (typeof state === 'number' ? state * 1000 : state.leaseUntil + OUTLASTS_SENDER_MS) <= now;
 }
 
-/** Finds the least recently used key. It keeps one iterator: a new one would skip all deleted keys first. */
+/**
+ * Finds the least recently used key. It keeps one iterator, because a new one would first pass the places of all deleted keys,
+ * which is slow.
+ */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();

@@ -80,7 +80,7 @@ async function serve(
     await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
     return;
   }
-  // The sender has closed the connection, so a missing body is not an error of the host.
+  // The sender has closed the connection, so the missing body is not an error of the framework or of the app.
   if (outgoing.destroyed && parsed === undefined) return;
   const request = toWebRequest(incoming, parsed);
   await send(outgoing, await handler(request));

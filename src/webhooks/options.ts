@@ -92,8 +92,9 @@ export interface InboxOptions {
   readonly retainMs?: number | undefined;
   /**
    * After this number of failed attempts, an event goes to `onDeadLetter`, which is required with this option. Attempts that
-   * never ended, as when the process died, count as well: once an event had that many, it goes to `onDeadLetter` without
-   * another call, but only the first such event of a webhook. Default: 10; without `onDeadLetter`, there is no limit.
+   * never ended, as when the process died, count as well. After that many, the event goes to `onDeadLetter` without another call.
+   * If several events of a webhook are in this state, this holds for the first one; the others are called once more. Default: 10;
+   * without `onDeadLetter`, there is no limit.
    */
   readonly maxAttempts?: number | undefined;
   /**

@@ -188,7 +188,7 @@ class ItemReader {
     }
     // An item without new events is a duplicate or rejected; one that was sent without events goes to `onOther`.
     if (events.length === 0 && sent.length > 0) return;
-    // `#checked` has returned a new object, so nothing else changes.
+    // `#checked` has returned a copy, so `Object.assign` does not change the payload of the caller.
     this.messages.push({ message: Object.assign(envelope, { kind: 'events' as const, events }), keys });
   }
 
@@ -271,7 +271,7 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 
 const MAX_ITEMS_WITH_ISSUES = 100;
 
-/** True if no further issue of this item is kept. Items are read in order, so the item may only be the last of the list. */
+/** True if no further issue of this item is kept. Items are read in order, so if the item is in the list, it is the last one. */
 function isFull(list: readonly ItemIssues[], index: number): boolean {
   const last = list.at(-1);
   return last?.index === index ? last.issues.length >= MAX_ISSUES : list.length >= MAX_ITEMS_WITH_ISSUES;

@@ -81,7 +81,7 @@ export function findMediaTypeError(headers: Headers): string | undefined {
   return `Expected the \`content-type\` to be \`application/json\`, got ${quoteValue(type)}`;
 }
 
-/** Keeps bodies that the host has parsed already, so that they are not serialized and parsed again. */
+/** Keeps bodies that a framework such as Express has parsed already, so that they are not serialized and parsed again. */
 const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
 
 export function keepParsedBody(request: Request, body: unknown): void {
@@ -127,7 +127,7 @@ async function readStream(
     }
   } finally {
     unsubscribe();
-    // If the stream were cancelled, some hosts would close the connection before our response is sent.
+    // If the stream were cancelled, some servers would close the connection before our response is sent.
     reader.releaseLock();
   }
   return { body: Buffer.concat(chunks, length) };

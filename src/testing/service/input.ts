@@ -84,7 +84,7 @@ function isOutdated(issue: z.core.$ZodIssue): boolean {
 /** Checks a value against all rules of an endpoint. The fake's clock decides how old a date is, not the machine's. */
 export function validateAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
   const { shippingDate } = Object(value);
-  // The schema uses the machine's clock. If it finds the date too old, it checks the other rules with a date of today.
+  // The schema uses the machine's clock. If the schema finds the date too old, check the other rules with today's date.
   const isOld = schema.safeParse(value).error?.issues.some(isOutdated) === true;
   const today = new Date().toISOString();
   const input = isOld

@@ -246,7 +246,7 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
 }
 
 export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
-  // The prefix keeps a target such as `//x` a path. If it were resolved against a base URL, `x` would become the host.
+  // With the prefix, a target such as `//x` stays a path. If it were resolved against a base URL, `x` would become the host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');
   const { authorization: _key, ...headers } = Object.fromEntries(request.headers);
   const entry: LogEntry = {

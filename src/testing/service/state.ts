@@ -189,8 +189,8 @@ export class FakeState {
   }
 
   /**
-   * Plans the steps of a scenario. The event times keep the gaps of normal speed, counted back from the last step,
-   * so that a faster scenario never writes times in the future.
+   * Plans the steps of a scenario. The times written in the events are as far apart as at normal speed. The time written for the
+   * last step is the real time of this step, so a faster scenario writes no time in the future.
    */
   startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {
     parcel.hasScenario = true;

@@ -197,7 +197,10 @@ export class TrackerStore {
     return undefined;
   }
 
-  /** Changes a tracker; it becomes active again unless an active tracker took its `clientTrackerId` meanwhile. */
+  /**
+   * Changes a tracker. `isSubscribed: true` makes an archived tracker active again; it is refused if another active tracker has the
+   * same `clientTrackerId` now.
+   */
   update(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const { clientTrackerId } = tracker;
     const { isSubscribed = tracker.isSubscribed, courierCode } = patch;

@@ -78,9 +78,9 @@ export interface SentWebhook {
 export interface WebhookSenderReport {
   /** Items that were taken off the queue. */
   readonly items: number;
-  /** Items accepted at least once. */
+  /** Items that were accepted at least once. */
   readonly accepted: number;
-  /** Items never accepted, which the service would not send again. */
+  /** Items that were not accepted in any attempt; the sender does not send them again. */
   readonly lost: number;
   /** Every request in the order of the responses, including duplicates and redeliveries. */
   readonly sent: readonly SentWebhook[];
