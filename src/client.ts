@@ -44,16 +44,17 @@ export class TrackingClient {
   }
 
   /**
-   * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
+   * Sends a request for which the client has no method, with the same API key, limiter, deadlines, retries and errors.
    *
-   * @param request - method and path below the base URL, `query`, `body`, `idempotent`; and the options of this call
+   * @param request - `method`, `path` (below the base URL), `query`, `body` and `idempotent` (true if a second request does no
+   * harm), and the options of this call
    * @returns the body of the response, unchecked: read it with your own validator
    * @throws RequestValidationError for a path that could leave the base URL; else the errors of every call
    * @example
    * const body = z.object({ data: z.unknown() }).parse(await client.request({ method: 'GET', path: '/couriers' }));
    */
   request(request: RawRequest & RequestOptions): ApiPromise<unknown> {
-    // Spreading null gives an empty object, so the error names the missing fields.
+    // If a caller without types passes null, the spread gives an empty object, and the validation error names the missing fields.
     const { method, path, query, body, idempotent, ...options } = { ...request };
     const raw = { method, path, query, body, idempotent };
     return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));
@@ -80,7 +81,8 @@ export class TrackingClient {
    *
    * @param options - the options that differ; those that are missing or undefined are inherited
    * @returns another client
-   * @throws ConfigurationError naming the option that is invalid; `rateLimit` and `limiter` belong to `new TrackingClient`
+   * @throws ConfigurationError that names the invalid option; also for `rateLimit` and `limiter`, which only
+   * `new TrackingClient` accepts
    * @example
    * const patient = client.withOptions({ timeoutMs: 120_000 });
    */
@@ -96,7 +98,7 @@ export class TrackingClient {
     const { account, limiter } = this.#context.config;
     return createClient({
       ...this.#options,
-      // A new key may belong to another account, so it does not inherit the account.
+      // A new API key may belong to another account, so the new client does not inherit the account.
       ...(options.apiKey === undefined && { account }),
       limiter,
       rateLimit: limiter === undefined ? false : undefined,
@@ -105,7 +107,7 @@ export class TrackingClient {
   }
 }
 
-// If the class called itself, a bundler would rename it, and stack traces would show `_TrackingClient`.
+// If code inside the class used the name of the class, a bundler would rename the class to `_TrackingClient` in stack traces.
 function createClient(options: TrackingClientOptions): TrackingClient {
   return new TrackingClient(options);
 }

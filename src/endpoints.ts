@@ -32,7 +32,10 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
  */
 export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
-/** The time limit of one attempt; `synchronous` endpoints ask couriers meanwhile, so it is longer (docs/service.md 6.4). */
+/**
+ * The time limit of one attempt. A `synchronous` endpoint asks couriers before it responds, so its limit is longer
+ * (docs/service.md 6.4).
+ */
 export type TimeoutClass = 'standard' | 'synchronous';
 
 export interface Endpoint {
@@ -55,7 +58,7 @@ export interface Endpoint {
     readonly unwrap: Unwrap;
     /** Checks the payload; its output is the result. */
     readonly schema: z.ZodType;
-    /** Statuses outside 2xx whose body is a result if it has the endpoint's own envelope (docs/service.md 7.2). */
+    /** Statuses outside 2xx whose body is a result if it has the outer fields of this endpoint's response (docs/service.md 7.2). */
     readonly resultStatuses?: readonly number[];
     /** True if any 2xx is a success, whatever its body (docs/service.md 8.12). */
     readonly isStatusEnough?: boolean;
@@ -200,8 +203,8 @@ function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>)
 /** Every endpoint name, in the order of the table. */
 export const ENDPOINT_NAMES = readNames(endpoints);
 
-/** The name of an endpoint: the client's method path. */
-// The type is derived from the list, so that declarations hold twelve names and not the whole table.
+/** The name of an endpoint, which is also the name of its method on the client, e.g. `trackers.get`. */
+// The type is derived from `ENDPOINT_NAMES`, so that the generated `.d.ts` contains twelve names instead of the whole table.
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
 
 /** The method and the path pattern of each endpoint; the named groups of a pattern are the values in the path. */

@@ -13,7 +13,8 @@ function isOfKind(value: unknown, kind: string): boolean {
 }
 
 function ownKind(errorClass: object): string | undefined {
-  // A user's subclass inherits `kind` but must not match its parent's instances, so only an own property counts.
+  // A user's subclass inherits `kind`. An instance of its parent must not be `instanceof` the subclass, so only an own property
+  // counts.
   if (!Object.hasOwn(errorClass, 'kind')) return undefined;
   const kind: unknown = Reflect.get(errorClass, 'kind');
   return typeof kind === 'string' ? kind : undefined;

@@ -1,5 +1,6 @@
 /**
- * The client of the service, with the schemas and types of its records, its errors, and the limiter that keeps its rate limits.
+ * The client of the service, the schemas and types of the service's records, the errors, and the limiter, which stays within the
+ * rate limits of the service.
  * @module tracking-client
  */
 

@@ -7,11 +7,14 @@ import type { SearchBy } from './schemas/tracker.ts';
 export interface RetryOptions {
   /** Maximum number of retries of one call, also after a 429. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
-  /** Longest wait that the service may ask for, in milliseconds. Default 60,000; 3,600,000 for `createMany` and polls. */
+  /**
+   * Longest wait before a retry, in milliseconds: if the service asks for a longer wait, the call rejects instead of waiting.
+   * Default 60,000; 3,600,000 for `createMany` and polls.
+   */
   readonly maxRetryAfterMs?: number | undefined;
   /**
    * Longest wait between two attempts, in milliseconds, unless the service asks for a longer one. Waits grow from half a second
-   * up to a random limit between half of this value and all of it, which each call chooses for itself. Default 8,000.
+   * up to a limit. Each call chooses its own limit at random, between half of this value and the whole value. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
 }
@@ -29,7 +32,10 @@ export interface TrackingClientOptions {
    * `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
-  /** Milliseconds for one attempt, headers and body. Default 30,000; 90,000 for `track` and `search` (docs/service.md 6.4). */
+  /**
+   * Milliseconds for one attempt, until its headers and its whole body have arrived. Default 30,000; 90,000 for `track` and
+   * `search` (docs/service.md 6.4).
+   */
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
@@ -55,7 +61,7 @@ export interface TrackingClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers for every request; `authorization` is refused, because `apiKey` sets it. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The logger, such as one of pino, winston, bunyan or NestJS without an adapter. Default: the console. */
+  /** The logger; loggers of pino, winston, bunyan and NestJS need no adapter. Default: the console. */
   readonly logger?: Logger | undefined;
   /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG` or `warn`. */
   readonly logLevel?: LogLevel | undefined;
@@ -64,7 +70,8 @@ export interface TrackingClientOptions {
   /**
    * What to do with a 2xx that breaks its schema: `keep` returns the data as it came, `throw` rejects with
    * `ResponseValidationError`. With `keep`, `withResponse().mismatched`, the hook `onMismatch` and one `warn` line for each
-   * endpoint and field report the mismatch. Unusable data rejects in both modes. Default `keep`.
+   * endpoint and field report the mismatch. In both modes a call rejects if the result, a list of records or an item of such a
+   * list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */
@@ -77,7 +84,7 @@ export interface TrackingClientOptions {
 export interface RequestOptions {
   /** Aborts the call in any phase; the call rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Time for one attempt, headers and body, in milliseconds. Default: the client's. */
+  /** Milliseconds for one attempt, until its headers and its whole body have arrived. Default: the client's. */
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call, in milliseconds. Default: the client's. */
   readonly totalTimeoutMs?: number | undefined;

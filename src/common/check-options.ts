@@ -4,7 +4,7 @@ import { compileWhenHot, describeBrokenRule, errorMap, kindOrNumber } from './va
 
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
- * @param maskKey - masks the client's key in the message
+ * @param maskKey - masks the client's API key in the message
  * @throws ConfigurationError for the first option that breaks its rule
  */
 export function checkOptions<Schema extends z.ZodType>(
@@ -15,7 +15,7 @@ export function checkOptions<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const result = compileWhenHot(schema).safeParse(options, { error: errorMap('options') });
   if (result.success) return result.data;
-  // Check again below the name, so that every message has the whole path.
+  // Check the options again as a field called `name`, so that every message shows the whole path.
   const named = name === undefined ? undefined : z.object({ [name]: schema });
   const { issues } = named?.safeParse({ [name ?? '']: options }, { error: errorMap() }).error ?? result.error;
   // Report an unknown option first: it may be a misspelling that explains why another one is missing.
@@ -23,7 +23,7 @@ export function checkOptions<Schema extends z.ZodType>(
   throw new ConfigurationError(maskKey(first?.message ?? `\`${name ?? 'options'}\` is not valid`));
 }
 
-/** Rejects an option that is checked by hand; `rule` completes "to be". */
+/** Rejects an option that is checked by hand; `rule` is the text after "to be" in the message. */
 export function refuseOption(name: string, rule: string, value: unknown, got = kindOrNumber): never {
   throw new ConfigurationError(describeBrokenRule({ path: [], input: value }, `to be ${rule}`, got, name));
 }

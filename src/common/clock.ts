@@ -1,6 +1,6 @@
 import { onAbort } from './abort.ts';
 
-/** Node fires a timer with a longer delay after 1 ms, so longer waits are chained. */
+/** If a delay is longer than this, Node fires the timer after 1 ms. So a longer wait uses several timers, one after the other. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Real timers fire up to 1 ms early. If one fires more than 5 ms early, timers are faked but `performance.now()` is not. */
@@ -15,7 +15,7 @@ function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
   const wasSetBack = readingMs < latestReadingMs;
-  // Round up, because fake clocks read whole milliseconds, and adding a fraction to them would cause rounding errors.
+  // Round up: fake clocks show whole milliseconds, and a fraction in the offset would cause rounding errors.
   if (behindMs > (wasSetBack ? 0 : TIMER_TOLERANCE_MS)) clockOffsetMs += Math.ceil(behindMs);
   latestReadingMs = readingMs;
   latestMs = Math.max(momentMs, latestMs, readingMs + clockOffsetMs);

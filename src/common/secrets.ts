@@ -32,7 +32,7 @@ export function maskText(text: string, secret: string): string {
 const ESCAPE_EXCESS = 2;
 
 /**
- * Masks a part of `text` wherever its decoded form has the secret.
+ * Masks each part of `text` whose decoded form is the secret.
  *
  * @param escapes - positions in `decoded` of the characters that are encoded in `text`, in ascending order
  */
@@ -80,7 +80,7 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
   const masked = new Headers();
   for (const [name, value] of headers) {
     try {
-      // `append` instead of `set`, because several cookies share one name.
+      // `append` instead of `set`, because a response can have several headers with the name `set-cookie`.
       masked.append(name, maskText(value, secret));
     } catch {
       // `fetch` accepts names such as `bad name` from a server, but `Headers` refuses them, so they are left out.

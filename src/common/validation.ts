@@ -7,7 +7,7 @@ export interface ValidationIssue {
   readonly path: readonly (string | number)[];
   /** Stable name of the broken rule, e.g. `too_big`, `invalid_type` or `shipping_date_outdated`. */
   readonly code: string;
-  /** A text such as "Expected `field` to be …, got …". It quotes harmless values only (`quoteValue`), with the key masked. */
+  /** A text such as "Expected `field` to be …, got …". It quotes harmless values only (`quoteValue`), with the API key masked. */
   readonly message: string;
 }
 
@@ -38,9 +38,10 @@ export function kindOrNumber(value: unknown): string {
 const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
 
 /**
- * Shows a value of a harmless kind: a tracking number, a country or courier code, a date, a numeric limit, an enum, an id, a
- * method, a path without its query, or the name of an option, endpoint or table. A text of several lines or more than 40
- * characters is described by its kind. A text is never cut, so that the caller can mask a whole key in it.
+ * Quotes a value in a message. Use it only for harmless kinds: a tracking number, a country or courier code, a date, a numeric
+ * limit, an enum, an id, a method, a path without its query, or the name of an option, endpoint or table. A text of several lines
+ * or more than 40 characters is described by its kind. A text is never cut: the caller masks the API key, and could not find half
+ * of an API key.
  */
 export function quoteValue(value: unknown): string {
   return typeof value === 'string' && QUOTABLE.test(value) ? `'${value}'` : kindOrNumber(value);
@@ -74,7 +75,8 @@ export function describeBrokenRule(
 }
 
 /**
- * Builds a zod error option that reads "Expected `field` to be …, got …". A schema with this option uses it for its checks, too.
+ * Builds a zod error option that reads "Expected `field` to be …, got …". The checks that follow in the chain, such as `.min()`,
+ * use the same message.
  *
  * @param rootName - names a value without a path
  */
@@ -148,11 +150,11 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
   uses.set(schema, use);
   use.count += 1;
   if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
-  // Safe cast: `compile` returns a clone of the schema that is the key.
+  // Safe cast: `use` is the entry of `schema` in the map, and `compile` has returned a clone of `schema`.
   return (use.compiled as Schema | undefined) ?? schema;
 }
 
-/** One schema for each option; it compiles only if each output fits the option's type. */
+/** One schema for each option. TypeScript reports an error if the output of a schema does not fit the type of its option. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
 /**
@@ -168,7 +170,10 @@ export function option<T>(
   return z.custom<T>(isValid, expected(`to be ${rule}`, got));
 }
 
-/** Builds the error of an option for its schema and all of its checks. Text is described, not quoted, because it may be a key. */
+/**
+ * Builds the error of an option. The checks that follow in the chain, such as `.min()`, use the same message. Text is described
+ * and not quoted, because it may be an API key.
+ */
 export const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
 
 export const timeoutOption = z

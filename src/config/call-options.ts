@@ -64,7 +64,7 @@ export const BULK_SHAPE = { retryAmbiguous: z.boolean().optional() } satisfies O
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // Methods take query parameters as options, whose values `prepareRequest` checks with the schema of the endpoint.
+  // Methods take query parameters among their options. Allow any value for them here, because `prepareRequest` checks them later.
   const names = request.query ? Object.keys(Object(request.query).shape) : [];
   const query = Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};

@@ -111,7 +111,7 @@ function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  // In a Cloudflare Worker a queued call might wait forever, because a timer ends with the request that set it.
+  // In a Cloudflare Worker a queued call might wait for ever, because a timer ends with the incoming request in which it was set.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(rateLimit || {});
   if (rateLimit === undefined) return limiter;
@@ -151,7 +151,8 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
       key = await apiKey();
     } catch (cause) {
       throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
-        // No key is known yet, but the error may hold the request to a vault, or its credentials.
+        // There is no API key to mask yet. But the copy leaves out most fields of the error, which may hold the request to a vault
+        // with its credentials.
         cause: maskCause(cause, ''),
       });
     }

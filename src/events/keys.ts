@@ -39,7 +39,10 @@ export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): str
   return `${getTrackerName(tracker)}:${hashContent(unsigned)}`;
 }
 
-/** Names a tracker, by its `clientTrackerId` if it has no `trackerId`. Escaping `%` keeps the two kinds of names apart. */
+/**
+ * Names a tracker, by its `clientTrackerId` if it has no `trackerId`. A name from a `clientTrackerId` begins with `%client=`. `%`
+ * is escaped in ids, so no name from a `trackerId` begins like this.
+ */
 export function getTrackerName({
   trackerId,
   clientTrackerId,

@@ -113,8 +113,8 @@ function compareRanks(a: Rank, b: Rank): number {
 
 /**
  * Orders the events of one shipment, oldest first, independently of the machine's time zone. The time decides; a local time
- * counts as UTC. Ties are broken by `order`, then `eventId`, then the place in the input. On a day with date-only events,
- * `order` sorts the whole day. Events without a readable time come last.
+ * counts as UTC. Ties are broken by `order`, then `eventId`, then the place in the input. On a day with date-only events, all
+ * events of this day that have an `order` are sorted by `order` instead of by time. Events without a readable time come last.
  *
  * @param events - events of results or of webhooks; not changed
  * @returns a new array
@@ -165,8 +165,9 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 
 /**
  * Tells whether `latestEvent` would choose an event over the one you have. A webhook with an older status can arrive later
- * (docs/service.md 8.3). On a day with date-only events, `order` sorts some pairs and the time sorts others, so comparing one
- * pair after another can end at another event than `latestEvent`. If you store all events, call `latestEvent` with them instead.
+ * (docs/service.md 8.3). On a day with date-only events, `sortEvents` uses `order` instead of the time. Two events alone may not
+ * show that the day is such a day, so if you compare one pair after another, you can end at another event than `latestEvent`. If
+ * you store all events, call `latestEvent` with them instead.
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
@@ -177,6 +178,6 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  */
 export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
   if (known === undefined || known === null) return true;
-  // Of equal events the last one in the list counts as the latest.
+  // Of equal events, `latestEvent` takes the last one in the list. That is `known`, so an equal event is not newer.
   return event !== known && latestEvent([event, known]) === event;
 }

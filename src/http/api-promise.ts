@@ -119,7 +119,8 @@ export class ApiPromise<T> extends Promise<T> {
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    */
   withResponse(): Promise<WithResponse<T>> {
-    // Start from this promise: its rejection then counts as handled, too, if the caller handles that of `withResponse()`.
+    // Start from this promise. If the caller handles the rejection of `withResponse()`, the rejection of this promise then also
+    // counts as handled.
     return this.then(() => this.#outcome).then((outcome) => outcome.details());
   }
 }

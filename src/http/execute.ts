@@ -82,7 +82,7 @@ export async function execute<T>(
   let isPerhapsDone = false;
 
   function identify(error: unknown): void {
-    // The caller's own reason stays untouched, although it may be a `TrackingError`.
+    // The abort reason of the caller's signal gets no `callId` and other facts of this call, even if it is a `TrackingError`.
     if (error !== options.signal?.reason) report.identify(error, sentAttempts);
   }
 
@@ -151,7 +151,8 @@ export async function execute<T>(
     const outcome = await pRetry(attempt, {
       retries,
       minTimeout: MIN_BACKOFF_MS,
-      // p-retry caps after it randomises. With one cap for all, calls that fail together would be retried together for ever.
+      // p-retry randomises a wait first and then cuts it at the maximum. With the same maximum for all calls, calls that fail
+      // together would be retried together for ever.
       maxTimeout: maxBackoffMs * (0.5 + Math.random() / 2),
       randomize: true,
       signal: deadline.signal,

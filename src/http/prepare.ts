@@ -139,7 +139,10 @@ export interface RawRequest {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** Quotes a path without its query. A URL is described, because it can contain credentials. */
+/**
+ * Quotes a path without its query. Of a URL only the kind is shown (`a string of 40 characters`), because a URL can contain
+ * credentials.
+ */
 function quotePath(value: unknown): string {
   if (typeof value !== 'string' || value.includes('//')) return kindOf(value);
   return quoteValue(value.replace(/[?#].*/s, '?…'));
@@ -182,7 +185,7 @@ export function prepareRawRequest(config: Config, request: RawRequest): Prepared
   )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);
-  // Messages, hooks and log lines show the path.
+  // Mask the API key, because messages, hooks and log lines show the path.
   const path = row?.path ?? config.maskKey(request.path);
   return {
     endpoint: name ?? 'request',

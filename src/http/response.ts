@@ -126,7 +126,7 @@ function parseLoosely(text: string): unknown {
   }
 }
 
-/** Masks the key, because the name of a field can come from the response. */
+/** Masks the API key: a response could contain it as the name of a field, and an issue names the field. */
 function maskIssue(issue: ValidationIssue, key: string): ValidationIssue {
   const path = issue.path.map((name) => (typeof name === 'string' ? maskText(name, key) : name));
   return { ...issue, path, message: maskText(issue.message, key) };

@@ -23,7 +23,7 @@ export function isRetryable(
   return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
 }
 
-/** True for a 429 that ends with the window of the rate limit (docs/service.md 6.3); false for a used-up quota. */
+/** True for a 429 of the rate limit, after which the endpoint pauses (docs/service.md 6.3); false for a 429 of a used-up quota. */
 export function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
 }

@@ -1,6 +1,6 @@
 import { type RateLimitFeedback, reservedTokens, WINDOW_MS } from './limiter.ts';
 
-/** Time before an estimate may grow: the one-window pause after a 429, and over one window more. */
+/** Time before an estimate may grow: one window of pause after a 429, and then more than one further window. */
 const PERIOD_MS = 2_500;
 
 const GAP_MS = 250;
@@ -9,15 +9,19 @@ const SPREAD_OVER = 0.8;
 
 /**
  * Estimates how many tokens other users of the same account leave to this bucket.
- * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: the requests with a token out when we sent this one, and later ones. If the sum is below the limit, others are active.
+ * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own requests: those whose
+ *    tokens were not back when we sent the request of this response, and those that we sent after it. The sum is what is available
+ *    to us. If it is below the limit, others are active.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
- * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
+ * 3. From then on we use no more than what is available to us, but give up at most half of our tokens in one period. If no request
+ *    is left in the window, we wait for its end.
  * 4. After a period in which our share did not change, we add half of the tokens that nobody used in that period.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
- * 6. Grants are spread over the window, because a burst measures others at one moment only.
+ * 6. Grants are spread over the window, because the responses to a burst show the use of others at one moment only.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. If we fill the first window, others get only 429s, and our responses do not show them. A new bucket
- *    with waiting calls thus keeps its reserved token for `GAP_MS` after its first tokens come back, and a retry gets through.
+ * 8. If we fill the first window, others get only 429s, and our responses do not show their requests. So a new bucket with waiting
+ *    calls leaves its reserved token (`reservedTokens`) unused until `GAP_MS` after its first token came back. In this gap a retry
+ *    of the others gets through.
  */
 export class ForeignUse {
   #countedSent = 0;
@@ -29,7 +33,10 @@ export class ForeignUse {
   opensAt = Number.NEGATIVE_INFINITY;
   changesAt = Number.POSITIVE_INFINITY;
 
-  /** Returns how many tokens of counted requests have come back; `noteResponse` takes this number as `returnedBefore`. */
+  /**
+   * Returns how many tokens have come back of those requests that the service has counted. `noteResponse` takes this number as
+   * `returnedBefore`.
+   */
   noteSent(): number {
     this.#countedSent += 1;
     return this.#countedReturned;
@@ -44,7 +51,7 @@ export class ForeignUse {
 
   noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
     const { status, remaining, resetMs = WINDOW_MS } = feedback;
-    // The service does not count a request that it refuses, so `Bucket` marks its token as not counted, too.
+    // The service does not count a request that it refuses, so subtract it. `Bucket` marks the token of the request as not counted.
     if (status === 429) this.#countedSent -= 1;
     if (remaining === undefined) return;
     const available = remaining + this.#countedSent - returnedBefore;

@@ -33,7 +33,10 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/** Permission for one request; its caller sends or cancels it. Do not report a request without a response, because the service may have counted it. */
+/**
+ * Permission for one request. Call `send` right before the request leaves, or `cancel` if it is not sent. Do not call `report`
+ * without a response, because the service may have counted the request.
+ */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
@@ -47,7 +50,7 @@ export interface Permit {
 export interface BucketSnapshot {
   /** Requests allowed in a window of one second. */
   readonly limit: number;
-  /** Tokens that are in use or have not come back yet. */
+  /** Tokens that were granted and have not come back yet. */
   readonly inUse: number;
   /** Calls that wait for a token. */
   readonly queued: number;
@@ -95,7 +98,7 @@ export const LIMITER_SHAPE = {
   maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
 } satisfies OptionShape<LimiterOptions>;
 
-/** Requests per second for paths outside the endpoint table; most endpoints allow as many (docs/service.md 6.1). */
+/** Requests per second for paths outside the endpoint table; most endpoints of the table have this limit (docs/service.md 6.1). */
 const OTHER_LIMIT_PER_SECOND = 10;
 
 /** The limit of a bucket before the service announces one, and the highest limit that it may announce. */
@@ -151,7 +154,7 @@ export interface TokenState {
   freeAt: number;
 }
 
-/** Returns false, without a change, unless the token is granted. */
+/** If the state of the token is not `granted`, returns false and changes nothing. */
 export function markSent(token: TokenState, now: number): boolean {
   if (token.state !== 'granted') return false;
   token.state = 'sent';
@@ -160,7 +163,7 @@ export function markSent(token: TokenState, now: number): boolean {
   return true;
 }
 
-/** Returns false, without a change, unless the token is sent. */
+/** If the state of the token is not `sent`, returns false and changes nothing. */
 export function markReported(token: TokenState, now: number): boolean {
   if (token.state !== 'sent') return false;
   token.state = 'reported';
@@ -168,7 +171,7 @@ export function markReported(token: TokenState, now: number): boolean {
   return true;
 }
 
-/** Returns false, without a change, unless the token is granted. */
+/** If the state of the token is not `granted`, returns false and changes nothing. */
 export function markCancelled(token: TokenState): boolean {
   if (token.state !== 'granted') return false;
   token.state = 'cancelled';
@@ -227,7 +230,10 @@ function computeLimit(
   return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, maxLimit);
 }
 
-/** Idle buckets are forgotten each time the number of buckets has grown by this, so that keys which change daily leak no memory. */
+/**
+ * Idle buckets are deleted each time the number of buckets reaches a multiple of this. Otherwise an API key that changes daily
+ * would leave unused buckets in memory each day.
+ */
 const CLEAN_EVERY_BUCKETS = 256;
 
 /** The buckets of one limiter; the first call of a bucket creates it. */

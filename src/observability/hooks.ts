@@ -89,8 +89,8 @@ export interface PollInfo {
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
  * A call runs its hooks in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
- * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. In a list of such objects,
- * each object's hook is called in order.
+ * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. If the option `hooks` is a list,
+ * the hooks of its objects are called in the order of the list.
  */
 export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */

@@ -8,8 +8,8 @@ import { hasMethods, kindOf, quoteValue } from '../common/validation.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Writes log lines: the console, or a logger of pino, winston, bunyan or NestJS without an adapter. The console, and a logger
- * with `log` instead of `info`, get the fields as JSON at the end of the line.
+ * Writes log lines: the console, or another logger. Loggers of pino, winston, bunyan and NestJS need no adapter. The console, and
+ * a logger with `log` instead of `info`, get the fields as JSON at the end of the line.
  */
 export interface Logger {
   /** Logs a line of the level `debug`. */
@@ -38,14 +38,14 @@ type LogLine = (message: string, fields?: LogFields) => void;
 /** A logger as this package calls it: it drops lines below its level, and never breaks its caller. */
 export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
   readonly level: LogLevel;
-  /** Logs the first line with a key as a warning, and later ones as `debug`. */
+  /** Logs the first line of each `key` as a warning, and later lines of the same `key` as `debug`. */
   warnOnce(key: string, message: string, fields?: LogFields): void;
 }
 
 /**
  * Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`.
  *
- * @param maskKey - masks the client's key in the warning about an unknown level
+ * @param maskKey - masks the client's API key in the warning about an unknown level
  */
 export function resolveLogger(
   logger: Logger = console,
@@ -170,7 +170,7 @@ const logOfListener = new WeakMap<object, LogAdapter>();
  *
  * @param server - the name of the server, for the line
  * @param client - ignored if it emits no events
- * @param logger - where to log. Default: the console, or the logger of a limiter on the same client
+ * @param logger - where to log. Default: the logger that a limiter on the same driver's client has set, else the console
  */
 export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
   if (!isEmitter(client)) return;

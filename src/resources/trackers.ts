@@ -133,12 +133,14 @@ export class TrackersResource {
   }
 
   /**
-   * Creates any number of trackers and yields one outcome per input, in order. It sends at most `concurrency` chunks ahead.
+   * Creates any number of trackers and yields one outcome per input, in order. At most `concurrency` requests are under way or have
+   * outcomes that you have not read.
    *
    * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
    * @returns a stream of the outcomes, which also has `summary()`
-   * @throws ConfigurationError at once; the error of `inputs` or the signal's reason, after the outcomes of all inputs read
+   * @throws ConfigurationError at once; the error of `inputs` or the signal's reason, after the outcomes of all inputs that were
+   * read from `inputs`
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
@@ -232,7 +234,7 @@ export class TrackersResource {
    *
    * @param ids - an iterable or async iterable of ids, or of `{ id, knownKeys, initialDelayMs }`; read only as fast as they
    * can be polled
-   * @param options - those of `poll`, `maxPerSecond` and `concurrency`
+   * @param options - `maxPerSecond`, `concurrency`, and the options of `poll` except `knownKeys`
    * @returns the updates of all trackers as they come, until no tracker is left
    * @throws ConfigurationError at once; while you read, the error of `ids`, and the signal's reason on abort
    * @example
@@ -247,7 +249,7 @@ export class TrackersResource {
    * Polls one tracker until the service stops tracking it or `until` returns true.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
-   * @param options - those of `poll`
+   * @param options - the options of `poll`
    * @returns the last results
    * @throws ResultsNotReadyError if tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
    */

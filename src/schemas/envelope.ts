@@ -33,9 +33,11 @@ export function recordInData(key: string, idField: string): Unwrap {
 }
 
 /**
- * Reads the first item of `data.<key>[]`, or a bare record; an empty array means no results yet (docs/service.md 2.11).
+ * Reads the first item of the list in `data.<key>` or `data`, or a single record there. An empty list means no results yet
+ * (docs/service.md 2.11).
  *
- * @param recordFields - a bare record has at least one of these fields; else any object would pass as an empty record
+ * @param recordFields - a single record has at least one of these fields; without this rule, any object would pass as an empty
+ * record
  */
 export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
   const unwrapList = inData(key);
@@ -70,11 +72,11 @@ export const resendSummary: Unwrap = (body) => {
 /** The handling of fields that break the schema of a response: keep them, or reject the call. */
 export type InvalidResponseMode = 'keep' | 'throw';
 
-/** A payload with the fields that break its schema; `data` is missing if the payload cannot be used. */
+/** A payload, and the list of its fields that break the schema; `data` is missing if the payload cannot be used. */
 export type CheckedResponse<T> = {
   /** The first 20 mismatches. */
   readonly mismatched: readonly ValidationIssue[];
-  /** The number of mismatches; a list stops counting after 20. */
+  /** The number of mismatches. In a list of records, counting stops after 20. */
   readonly total: number;
 } & ({ readonly data: T; readonly isUsable: true } | { readonly data?: undefined; readonly isUsable: false });
 
@@ -83,8 +85,8 @@ export type CheckedResponse<T> = {
  *
  * @param schema - the response schema of an endpoint
  * @param payload - parsed JSON; not changed
- * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: only these do: a payload or
- * list of records of a wrong type, an item of such a list that is no object, and a single tracker without valid id
+ * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: the payload is unusable only if the payload itself or a
+ * list of records has a wrong type, if an item of such a list is not an object, or if a single tracker has no valid `trackerId`
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,

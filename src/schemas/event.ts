@@ -21,7 +21,10 @@ export const eventSchema = namedRecord<TrackingEvent>()({
   eventTrackingNumber: nullish(z.string()),
   /** The status in the courier's own words. */
   status: nullish(z.string()),
-  /** Local time, with or without offset, UTC or a date, as sent (docs/service.md 2.5); use `sortEvents`, never `new Date`. */
+  /**
+   * As sent: a local time, a local time with an offset, a UTC time, or a date only (docs/service.md 2.5). Use `sortEvents`, never
+   * `new Date`.
+   */
   occurrenceDatetime: nullish(z.string()),
   /** A lower number is older; it breaks ties between events without a time (docs/service.md 2.6). */
   order: nullish(z.number()),

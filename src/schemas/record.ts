@@ -16,7 +16,8 @@ export type RecordOf<Shape extends z.ZodRawShape> = z.output<RecordSchema<Shape>
 
 interface NamedInternals<Shape extends z.ZodRawShape, Named>
   extends z.core.$ZodObjectInternals<Shape, z.core.$strip> {
-  // `Extract` reads the fields of `Named` late, because they come from this schema.
+  // `Extract` tells TypeScript that `Named` fits `Shape`. A constraint on `Named` would be circular, because the fields of `Named`
+  // come from this schema.
   output: Extract<Named, RecordOf<Shape>>;
 }
 /**
@@ -68,7 +69,8 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
 
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
- * If items are of another kind, only the first is reported, so that other issues do not hide it.
+ * If items are of another kind (see `hasKind`), only the first of these items is reported, and no issue of other items. Otherwise
+ * the issues of other items could fill the list before it.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */

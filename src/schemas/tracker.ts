@@ -43,7 +43,7 @@ const trackingNumberText = text(5, 50, quoteValue).regex(
   expected('to contain only A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
 );
 
-/** Tells whether a number is a run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real number. */
+/** Tells whether a number is a run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real tracking number. */
 export function isAscendingDigitRun(value: string): boolean {
   return '01234567890'.includes(value);
 }
@@ -206,7 +206,8 @@ export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
 });
 /**
  * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
- * (docs/service.md 8.10). A flat record may have nothing else (docs/service.md 8.2), and no push has `isTracked`.
+ * (docs/service.md 8.10). In a push of the flat shape (docs/service.md 8.2), the ids may be all there is of the tracker. No push
+ * has `isTracked`.
  */
 export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 

@@ -79,7 +79,10 @@ const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
 
 const results = {
   shipment: nullish(shipmentSchema),
-  /** The full history in the service's order (docs/service.md 2.3), so sort it with `sortEvents`; empty if none was sent. */
+  /**
+   * The full history; empty if the service sent no events. The order is the service's and not reliable (docs/service.md 2.3), so
+   * sort the events with `sortEvents`.
+   */
   events: eventHistory,
   statistics: nullish(statisticsSchema),
 };

@@ -10,7 +10,7 @@ export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 const webhookMetadataSchema = namedRecord<WebhookMetadata>()({
   /** ISO 8601 date-time. */
   generatedAt: nullish(z.string()),
-  /** Identifies the tracked object, and is the same in all of its pushes (docs/service.md 8.13). */
+  /** The same in all pushes of a tracker (docs/service.md 8.13), so it identifies the tracker and not the push. */
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
 });
