@@ -77,6 +77,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   #inFlight = 0;
   #neverPolled = 0;
   #isStarting = false;
+  #isLatenessReported = false;
   #sourceState: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
 
@@ -298,6 +299,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
+    if (this.#isLatenessReported) return;
+    this.#isLatenessReported = true;
     const { maxPerSecond, concurrency } = this.#settings;
     const raise = [
       '`intervalMs`',
@@ -314,7 +317,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       maxPerSecond,
       concurrency,
     };
-    this.#context.config.logger.warnOnce('late polls', message, fields);
+    this.#context.config.logger.warn(message, fields);
   }
 
   #unschedule(tracker: PolledTracker): void {

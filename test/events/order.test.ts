@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import * as events from '../../src/events/index.ts';
 import type { OrderableEvent } from '../../src/events/order.ts';
 import { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../../src/index.ts';
+import * as webhooks from '../../src/webhooks/index.ts';
 
 type Order = number | null;
 function event(eventId: string, occurrenceDatetime: string | null, order: Order = null): OrderableEvent {
@@ -247,4 +249,8 @@ describe('isNewerEvent', () => {
   test('an event with a time and a known event without one → true', () => {
     expect(isNewerEvent(known, event('unreadable', null, 9))).toBe(true);
   });
+});
+
+test('the entry point of the receiver → exports nothing that the entry point of events exports', () => {
+  expect(Object.keys(events).filter((name) => name in webhooks)).toEqual([]);
 });

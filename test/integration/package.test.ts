@@ -296,10 +296,10 @@ describe('the package', () => {
     expect(hovers.get('client.trackers.results')?.[0]).toMatch(/\): ApiPromise<Tracking>$/);
   });
 
-  it('tracking-client/events for a browser → at most 8 kB, with no library and no module of Node', async () => {
+  it('tracking-client/events for a browser → at most 4 kB, with no library and no module of Node', async () => {
     const { inputs, bytes } = await bundleFor({ platform: 'browser' }, 'tracking-client/events');
     expect(inputs.filter((path) => !/^(?:dist\/|<stdin>)/.test(path))).toEqual([]);
-    expect(bytes).toBeLessThanOrEqual(8_000);
+    expect(bytes).toBeLessThanOrEqual(4_000);
   });
 
   it('tracking-client/opentelemetry → at most 12 kB beside its libraries, without the client', async () => {

@@ -162,6 +162,14 @@ describe('polls that are late', () => {
     expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ trackers: 1 })]]);
   });
 
+  test('two late streams of one client → one warning for each', async () => {
+    const { client, warn } = polledService(nothingNew, { latencyMs: 3_000 });
+    for (const id of ['tracker-0', 'tracker-1'])
+      read(client.trackers.pollMany([id, `${id}-b`], { ...options, concurrency: 1 }));
+    await pass(200_000);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+
   test('polls that are late by less than their interval → no warning', async () => {
     const { warn } = startPollMany(nothingNew, makeIds(4), { ...options, maxPerSecond: 2 });
     await pass(60_000);
