@@ -45,7 +45,7 @@ describe.each(readdirSync(new URL('workflows/', FOLDER)))('%s', (name) => {
     const scripts = readCommands(name).flatMap((run) =>
       [...run.matchAll(/\bnpm (?:run )?([\w:-]+)/g)].flatMap(([, script = '']) => script),
     );
-    const known = [...Object.keys(manifest.scripts), 'ci', 'publish'];
+    const known = [...Object.keys(manifest.scripts), 'ci', 'pack', 'publish'];
     expect(scripts.filter((script) => !known.includes(script))).toEqual([]);
   });
 });
@@ -67,12 +67,15 @@ test('a release → from a tag, after the check, and only if the tag equals the 
   expect(readCommands('publish.yml')[0]).toMatch(/^test "\$GITHUB_REF_NAME" = "v/);
 });
 
-test('a release → published with provenance by the identity of the workflow, with no token and no registry named', () => {
+test('a release → audited, and published with provenance by the identity of the workflow, with no token and no registry named', () => {
   expect(readWorkflow('publish.yml').jobs['publish']?.permissions).toEqual({
     contents: 'read',
     'id-token': 'write',
   });
-  expect(readCommands('publish.yml').at(-1)).toBe('npm publish --provenance');
+  expect(readCommands('publish.yml').slice(-2)).toEqual([
+    'npx tsx scripts/audit-package.ts tracking-client-*.tgz',
+    'npm publish tracking-client-*.tgz --provenance',
+  ]);
   const { with: node } = readSteps('publish.yml').find(({ uses }) => uses?.includes('/setup-node@')) ?? {};
   expect(node).toEqual({ 'node-version': 24 });
   expect(readFileSync(new URL('workflows/publish.yml', FOLDER), 'utf8')).not.toMatch(
