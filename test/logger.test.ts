@@ -139,7 +139,7 @@ describe('TRACKING_LOG', () => {
     for (const method of METHODS) lines[method]('line');
     expect(logger.warn.mock.calls).toEqual([
       [
-        `[tracking-client] Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got 'verbose'; logging from "warn" on`,
+        `[tracking-client] Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got 'verbose'; the log level is "warn"`,
       ],
       ['[tracking-client] line'],
     ]);

@@ -269,7 +269,7 @@ function checkItem(config: Config, index: number, input: TrackerInput): CheckedI
     };
   } catch (error) {
     if (!(error instanceof RequestValidationError)) {
-      const message = 'Expected `input` to be a JSON value, got a value that cannot be read';
+      const message = 'Expected `input` to be writable as JSON, got a value that cannot be read';
       return { index, input, errors: [{ code: 'validation_error', message }] };
     }
     const errors = error.issues.map((issue) => {

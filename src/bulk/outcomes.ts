@@ -1,4 +1,4 @@
-import { isJsonObject } from '../common/validation.ts';
+import { isJsonObject, kindOf } from '../common/validation.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
@@ -67,7 +67,7 @@ export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
   if (error instanceof ApiError && error.errors.length > 0) return error.errors;
   const message = isTrackingError(error)
     ? error.message
-    : 'The request failed with an unexpected error; send this input again';
+    : `The request failed with an unexpected error (${error instanceof Error ? error.name : kindOf(error)}); send this input again`;
   return [{ code: toErrorCode(error), message }];
 }
 

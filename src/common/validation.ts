@@ -25,7 +25,9 @@ export function kindOf(value: unknown): string {
   }
   if (typeof value === 'number') return Number.isFinite(value) ? 'a number' : String(value);
   if (typeof value === 'undefined') return 'undefined';
-  if (typeof value === 'object') return value instanceof Date ? 'a Date' : 'an object';
+  if (value instanceof Date) return 'a Date';
+  if (value instanceof Promise) return 'a Promise';
+  if (typeof value === 'object') return 'an object';
   return `a ${typeof value}`;
 }
 
@@ -217,10 +219,18 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
+function findSetter(name: string): string | undefined {
+  if (name === 'authorization') return 'the client sets it from `apiKey`';
+  return TRANSPORT_HEADERS.includes(name) ? 'the runtime sets it' : undefined;
+}
+
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
-  if (name === 'authorization') return 'to be set by `apiKey`';
-  if (TRANSPORT_HEADERS.includes(name)) return 'to be set by the runtime';
-  const broken = 'to be a valid header';
+  try {
+    new Headers([[name, '']]);
+  } catch {
+    return 'to have a valid header name, such as x-request-source';
+  }
+  const broken = 'to be a text of Latin-1 characters without line breaks';
   if (typeof value !== 'string') return broken;
   try {
     new Headers([[name, value]]);
@@ -243,9 +253,12 @@ export const headersOption = z
       return;
     }
     for (const [name, value] of Object.entries(headers)) {
-      const rule = findBrokenHeaderRule(name.toLowerCase(), value);
-      if (rule !== undefined)
-        context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+      const setter = findSetter(name.toLowerCase());
+      const rule = findBrokenHeaderRule(name, value);
+      const issue = { code: 'custom' as const, path: [name], input: value };
+      if (setter !== undefined)
+        context.addIssue({ ...issue, message: `\`headers.${name}\` must be left out; ${setter}` });
+      else if (rule !== undefined) context.addIssue({ ...issue, params: { rule } });
     }
   })
   .transform((headers): HeaderBag => Object.fromEntries(new Headers(Object.entries(headers))));

@@ -171,7 +171,7 @@ function resolveAccount(
   if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
-      'Set `account`: if `apiKey` is a function, a RedisLimiter cannot tell which account a process uses',
+      'Set `account` to a name that is the same in all processes of the account: if `apiKey` is a function, a RedisLimiter cannot tell which account a process uses',
     );
   }
   return randomUUID();
@@ -183,8 +183,8 @@ const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const text = value instanceof URL ? value.href : value;
   if (typeof text !== 'string' || !URL.canParse(text.trim())) {
-    const rule = 'an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL)';
-    return refuseOption('baseUrl', rule, value);
+    const advice = value ? '' : ' (pass it, or set TRACKING_BASE_URL)';
+    return refuseOption('baseUrl', `an absolute URL such as https://host/public/v1${advice}`, value);
   }
   const { protocol, username, password, hostname, origin, pathname, search, hash } = new URL(text.trim());
   if (username !== '' || password !== '')
@@ -192,8 +192,11 @@ function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   if (search !== '' || hash !== '') refuseOption('baseUrl', 'without a query or a fragment', value);
   const isHttpAllowed = protocol === 'http:' && (allowInsecureHttp || LOOPBACK_HOST.test(hostname));
   if (protocol !== 'https:' && !isHttpAllowed) {
-    const rule = 'https: (or http: on loopback, or with `allowInsecureHttp`)';
-    throw new ConfigurationError(`Expected \`baseUrl\` to be ${rule}, got ${protocol}`);
+    const hint =
+      protocol === 'http:'
+        ? '; http: is allowed only for this machine (localhost), or with `allowInsecureHttp`'
+        : '';
+    throw new ConfigurationError(`Expected \`baseUrl\` to begin with https:, got ${protocol}${hint}`);
   }
   return origin + pathname.replace(/\/+$/, '');
 }

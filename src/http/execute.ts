@@ -206,7 +206,9 @@ async function takePermit(
     if (!(error instanceof LongPauseError)) throw error;
     const { pausedForMs } = error;
     if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();
-    const message = `${request.title} must wait ${Math.ceil(pausedForMs / 1000)} s, but \`retry.maxRetryAfterMs\` is ${maxRetryAfterMs} ms`;
+    const notSent = sentAttempts === 0 ? 'was not sent' : 'was not sent again';
+    const pause = `the service has asked to wait another ${Math.ceil(pausedForMs / 1000)} s`;
+    const message = `${request.title} ${notSent}: ${pause}, which is longer than \`retry.maxRetryAfterMs\` (${maxRetryAfterMs / 1000} s)`;
     throw new RateLimitError(message, {
       status: 429,
       errors: [],

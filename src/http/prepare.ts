@@ -78,7 +78,10 @@ export function toJson(value: unknown, name: string): string {
     text = undefined;
   }
   if (text !== undefined) return text;
-  const message = expected('to be a JSON value').error({ path: [name], input: value });
+  const message = expected('to be writable as JSON, without a BigInt or a reference to itself').error({
+    path: [name],
+    input: value,
+  });
   throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
 }
 
@@ -148,7 +151,10 @@ function quotePath(value: unknown): string {
   return quoteValue(value.replace(/[?#].*/s, '?…'));
 }
 
-const PATH_RULE = expected('to be a path that starts with one "/" and has no query', quotePath);
+const PATH_RULE = expected(
+  'to be a path that starts with one "/" and has no query, fragment, space or backslash',
+  quotePath,
+);
 
 /** Refuses iterables such as a Map: they have no fields, so they would be sent as an empty query. */
 function isQuery(query: unknown): boolean {
@@ -168,7 +174,10 @@ const rawRequestSchema = z
     path: z
       .string(PATH_RULE)
       .regex(/^\/(?!\/)[^?#\\\s]*$/, { ...PATH_RULE, abort: true })
-      .refine((path) => !hasDotSegment(path), expected('to have no dot segments', quotePath)),
+      .refine(
+        (path) => !hasDotSegment(path),
+        expected('to have no part `.` or `..`, even encoded', quotePath),
+      ),
     query: z.custom(isQuery, expected('to be an object of texts, numbers and booleans')).optional(),
     body: z.unknown(),
     idempotent: z.boolean().optional(),

@@ -87,8 +87,11 @@ function readPayload(exchange: Exchange): unknown {
   }
   // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
-  if ('mismatch' in unwrapped) {
-    const problem = `${kindOf(parsed.json)} instead of ${unwrapped.mismatch}`;
+  if ('missing' in unwrapped) {
+    const { missing } = unwrapped;
+    const problem = isJsonObject(parsed.json)
+      ? `an object without ${missing}`
+      : `${kindOf(parsed.json)} instead of an object with ${missing}`;
     throw createBodyError(exchange, parsed.json, problem);
   }
   if (unwrapped.payload === NO_RESULTS_YET) throw createNotReadyError(exchange, parsed.json);

@@ -77,7 +77,7 @@ export function resolveLogger(
   if (environment !== '' && environmentLevel === undefined) {
     const levels = LOG_LEVELS.join(', ');
     warn(
-      `Expected TRACKING_LOG to be one of ${levels}, got ${maskKey(quoteValue(environment))}; logging from "${lowest}" on`,
+      `Expected TRACKING_LOG to be one of ${levels}, got ${maskKey(quoteValue(environment))}; the log level is "${lowest}"`,
     );
   }
   return { level: lowest, debug, info: createMethod('info'), warn, error: createMethod('error'), warnOnce };

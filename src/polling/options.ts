@@ -1,15 +1,18 @@
 import * as z from 'zod';
-import { checkOptions, refuseOption } from '../common/check-options.ts';
+import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   countOption,
   delayOption,
+  expected,
   functionOption,
+  kindOrNumber,
   type OptionShape,
   option,
   rule,
 } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
+import { ConfigurationError } from '../errors.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
@@ -66,6 +69,10 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
 
 const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX_TIMER_MS}`;
 const intervalOption = z.number(rule(INTERVAL_RULE)).min(MIN_INTERVAL_MS).max(MAX_TIMER_MS);
+const returnedInterval = z
+  .number(expected(`to return ${INTERVAL_RULE}`, kindOrNumber))
+  .min(MIN_INTERVAL_MS)
+  .max(MAX_TIMER_MS);
 
 /** Calls the interval function, and checks what it returns. */
 export function askInterval(
@@ -73,13 +80,14 @@ export function askInterval(
   context: PollContext,
   maskKey: (text: string) => string,
 ): number {
-  return checkOptions(intervalOption, refusePromise(ask(context)), 'intervalMs()', maskKey);
+  return checkOptions(returnedInterval, refusePromise(ask(context)), 'intervalMs', maskKey);
 }
 
 /** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
 export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
   const isOver = refusePromise(until(tracking));
-  return typeof isOver === 'boolean' ? isOver : refuseOption('until()', 'true or false', isOver);
+  if (typeof isOver === 'boolean') return isOver;
+  throw new ConfigurationError(`Expected \`until\` to return true or false, got ${kindOrNumber(isOver)}`);
 }
 
 /** Handles the rejection of a promise, because an unhandled rejection would end the process. The caller refuses the promise. */

@@ -11,13 +11,13 @@ import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from '.
 /** Marks a response that is well-formed and holds no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
-/** Takes the payload out of a response body, or describes the body that was expected. */
-export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly mismatch: string };
+/** Takes the payload out of a response body, or names what the body lacks. */
+export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly missing: string };
 
 /** Reads `data.<key>`, or `data` itself if it has no such key (docs/service.md 2.10). */
 export function inData(key: string): Unwrap {
   return (body) => {
-    if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { mismatch: 'an object with `data`' };
+    if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { missing: '`data`' };
     const { data } = body;
     return { payload: isJsonObject(data) && Object.hasOwn(data, key) ? data[key] : data };
   };
@@ -43,13 +43,13 @@ export function firstInData(key: string, recordFields: readonly string[]): Unwra
   const unwrapList = inData(key);
   return (body) => {
     const list = unwrapList(body);
-    if ('mismatch' in list) return list;
+    if ('missing' in list) return list;
     const { payload } = list;
     if (Array.isArray(payload)) return { payload: payload.length === 0 ? NO_RESULTS_YET : payload[0] };
     const isOtherKind = isJsonObject(payload) && !recordFields.some((field) => Object.hasOwn(payload, field));
     if (!isOtherKind) return list;
-    const fields = recordFields.map((field) => `\`${field}\``).join(' or ');
-    return { mismatch: `\`data.${key}\`, or \`data\` with ${fields}` };
+    const fields = [key, ...recordFields].map((field) => `\`data.${field}\``);
+    return { missing: `${fields.slice(0, -1).join(', ')} or ${fields.at(-1)}` };
   };
 }
 
@@ -59,7 +59,7 @@ export const wholeBody: Unwrap = (body) => ({ payload: body });
 /** Takes the body of the bulk endpoint as it is, if it has a status or a list of items. */
 export const bulkBody: Unwrap = (body) => {
   const isBulk = isJsonObject(body) && (typeof body['status'] === 'string' || Array.isArray(body['data']));
-  return isBulk ? { payload: body } : { mismatch: 'an object with `status` or a list in `data`' };
+  return isBulk ? { payload: body } : { missing: '`status` or a list in `data`' };
 };
 
 /** Reads `data.summary` of a resend. A missing summary counts as empty, because the status is enough (docs/service.md 8.12). */

@@ -56,7 +56,7 @@ export const trackingNumber = trackingNumberText.refine(
 /** A tracking number in a path may contain `/`, but no segment `.` or `..`. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
-  expected('to be a tracking number without `.` or `..`', quoteValue),
+  expected('to be a tracking number without a part `.` or `..` between slashes', quoteValue),
 );
 
 export const searchBySchema = z.enum(['trackerId', 'clientTrackerId']);

@@ -180,7 +180,7 @@ describe('the key in a quoted value', () => {
     vi.stubEnv('TRACKING_LOG', API_KEY);
     const warn = vi.fn();
     makeClient(undefined, { logger: { debug() {}, info() {}, warn, error() {} }, logLevel: undefined });
-    expect(warn.mock.calls).toEqual([[expect.stringContaining("got '[redacted]'; logging from")]]);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining("got '[redacted]'; the log level")]]);
   });
 });
 

@@ -37,7 +37,9 @@ describe('refused', () => {
   test.each(['http://host.test/v1', 'http://localhost.evil.test/v1', 'http://127.0.0.1.evil.test'])(
     '%s → ConfigurationError, because the key would be sent unencrypted',
     (value) => {
-      expect(() => resolveBaseUrl(value, false)).toThrow(/^Expected `baseUrl` to be https: .*, got http:$/);
+      expect(() => resolveBaseUrl(value, false)).toThrow(
+        /^Expected `baseUrl` to begin with https:, got http:; http: is allowed only for this machine /,
+      );
     },
   );
 
@@ -71,15 +73,15 @@ describe('refused', () => {
   );
 
   test.each([
-    [undefined, 'undefined'],
-    ['', 'an empty string'],
-    [5, '5'],
-    ['host.test/v1', 'a string of 12 characters'],
-    ['not a url', 'a string of 9 characters'],
-  ])('%j → ConfigurationError that names the kind and what to set', (value, kind) => {
+    [undefined, ' (pass it, or set TRACKING_BASE_URL), got undefined'],
+    ['', ' (pass it, or set TRACKING_BASE_URL), got an empty string'],
+    [5, ', got 5'],
+    ['host.test/v1', ', got a string of 12 characters'],
+    ['not a url', ', got a string of 9 characters'],
+  ])('%j → ConfigurationError that names the kind, and what to set if it is missing', (value, end) => {
     expect(() => resolveBaseUrl(value, false)).toThrow(
       new ConfigurationError(
-        `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL), got ${kind}`,
+        `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1${end}`,
       ),
     );
   });

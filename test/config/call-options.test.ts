@@ -82,18 +82,16 @@ describe('headers', () => {
   );
 
   test.each([
-    ['Authorization', '`apiKey`'],
-    ['Connection', 'the runtime'],
-    ['content-length', 'the runtime'],
-    ['transfer-encoding', 'the runtime'],
-    ['host', 'the runtime'],
-    ['expect', 'the runtime'],
-    ['upgrade', 'the runtime'],
-    ['keep-alive', 'the runtime'],
-  ])('%s → ConfigurationError that names where the header belongs', (name, rest) => {
-    const error = new ConfigurationError(
-      `Expected \`headers.${name}\` to be set by ${rest}, got a string of 14 characters`,
-    );
+    ['Authorization', 'the client sets it from `apiKey`'],
+    ['Connection', 'the runtime sets it'],
+    ['content-length', 'the runtime sets it'],
+    ['transfer-encoding', 'the runtime sets it'],
+    ['host', 'the runtime sets it'],
+    ['expect', 'the runtime sets it'],
+    ['upgrade', 'the runtime sets it'],
+    ['keep-alive', 'the runtime sets it'],
+  ])('%s → ConfigurationError that names where the header belongs', (name, setter) => {
+    const error = new ConfigurationError(`\`headers.${name}\` must be left out; ${setter}`);
     expect(() => callOptions({ headers: { [name]: 'Bearer hunter2' } })).toThrow(error);
   });
 
@@ -106,7 +104,8 @@ describe('headers', () => {
     ['x-a', 5],
     ['x-a', undefined],
   ])('%j: %j → ConfigurationError that does not print the value', (name, value) => {
-    const message = /^Expected `headers.*` to be a valid header, got (?!.*hunter2)/;
+    const message =
+      /^Expected `headers.*` to (have a valid header name|be a text of Latin-1 ch).*, got (?!.*hunter2)/;
     expect(() => callOptions({ headers: { [name]: value } })).toThrow(message);
   });
 });

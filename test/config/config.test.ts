@@ -144,7 +144,7 @@ describe('a limiter that several processes share', () => {
     expect(() => resolve({ limiter, apiKey })).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',
-        message: expect.stringMatching(/^Set `account`: /),
+        message: expect.stringMatching(/^Set `account` to a name /),
       }),
     );
   });

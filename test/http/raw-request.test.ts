@@ -9,7 +9,7 @@ const OK = { body: { anything: [1] } };
 const cycle: Record<string, unknown> = {};
 cycle['self'] = cycle;
 const METHOD_RULE = 'to be one of GET, HEAD, POST, PUT, PATCH, DELETE';
-const PATH_RULE = 'to be a path that starts with one "/" and has no query';
+const PATH_RULE = 'to be a path that starts with one "/" and has no query, fragment, space or backslash';
 const QUERY_RULE = 'to be an object of texts, numbers and booleans';
 
 describe('a request that breaks a rule', () => {
@@ -25,16 +25,20 @@ describe('a request that breaks a rule', () => {
     ...[undefined, null, 5, ['/a']].map((value): [string, unknown, string] => ['path', value, PATH_RULE]),
     ...['/../admin', '/..', '/.', '/a/../../b', '/a/./b', '/%2e%2e/admin', '/%2E./admin', '/a/%2e%2e']
       .concat('/%252e%252e/admin', '/..%2fadmin', '/a%2f..%2f..%2fadmin', '/..%5cadmin')
-      .map((value): [string, unknown, string] => ['path', value, 'to have no dot segments']),
+      .map((value): [string, unknown, string] => [
+        'path',
+        value,
+        'to have no part `.` or `..`, even encoded',
+      ]),
     ['query', { a: {} }, QUERY_RULE],
     ['query', { a: [1] }, QUERY_RULE],
     ['query', { a: Object.create(null) }, QUERY_RULE],
     ['query', new URLSearchParams('a=1'), QUERY_RULE],
     ['query', 'a=1', QUERY_RULE],
     ['query', null, QUERY_RULE],
-    ['body', cycle, 'to be a JSON value'],
-    ['body', 5n, 'to be a JSON value'],
-    ['body', () => 1, 'to be a JSON value'],
+    ['body', cycle, 'to be writable as JSON, without a BigInt or a reference to itself'],
+    ['body', 5n, 'to be writable as JSON, without a BigInt or a reference to itself'],
+    ['body', () => 1, 'to be writable as JSON, without a BigInt or a reference to itself'],
     ['idempotent', 'false', 'to be true or false'],
   ])('%s: %o → RequestValidationError, nothing is sent', async (field, value, rule) => {
     const { client, requests } = makeClient(OK);

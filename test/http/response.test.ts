@@ -46,7 +46,7 @@ describe('content type', () => {
 describe('messages', () => {
   test.each([
     [{ body: 'null' }, 'null instead of an object with `data`'],
-    [{ body: {} }, 'an object instead of an object with `data`'],
+    [{ body: {} }, 'an object without `data`'],
     [{ body: '' }, 'an empty body instead of its documented JSON'],
     [{ body: '{"data":' }, 'a body that is not valid JSON instead of its documented JSON'],
     [

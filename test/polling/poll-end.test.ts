@@ -40,7 +40,7 @@ describe('the end of poll', () => {
     // @ts-expect-error -- `until` must return true or false
     const { reading } = startPoll(nothingNew, { until });
     await pass(1000);
-    const message = 'Expected `until()` to be true or false, got an object';
+    const message = 'Expected `until` to return true or false, got a Promise';
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError', message });
   });
 

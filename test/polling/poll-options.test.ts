@@ -69,7 +69,7 @@ test.each([999, Number.NaN])(
   async (intervalMs) => {
     const { reading } = startPoll(() => results([]), { initialDelayMs: 0, intervalMs: () => intervalMs });
     await pass(0);
-    const message = expect.stringContaining('`intervalMs()`');
+    const message = expect.stringContaining('`intervalMs` to return a number');
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError', message });
   },
 );

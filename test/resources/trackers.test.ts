@@ -38,15 +38,16 @@ describe('bodies of responses', () => {
   const noData = [null, [], 'text', 5, {}, { errors: [] }].map((body) => JSON.stringify(body));
   const noResults = [{ data: {} }, { data: { tracking: { events: [] } } }];
   const noBulk = ['null', [], {}, { status: 5, data: {} }];
-  const resultForm = '`data.trackings`, or `data` with `tracker` or `shipment` or `events` or `statistics`';
+  const resultForm =
+    'without `data.trackings`, `data.tracker`, `data.shipment`, `data.events` or `data.statistics`';
 
   test.each<[method: string, call: Call, bodies: unknown[], expected: string]>([
-    ['get', get, noData, 'an object with `data`'],
+    ['get', get, noData, '`data`'],
     ['get', get, [{ data: null, trackerId: 't' }, { data: { tracker: null } }], 'to be an object, got null'],
-    ['list', list, noData, 'an object with `data`'],
-    ['results', getResults, noData, 'an object with `data`'],
+    ['list', list, noData, '`data`'],
+    ['results', getResults, noData, '`data`'],
     ['results', getResults, noResults, resultForm],
-    ['createBulk', createBulk, noBulk, 'an object with `status` or a list in `data`'],
+    ['createBulk', createBulk, noBulk, '`status` or a list in `data`'],
   ])('%s, a body of another kind → an error with the expected kind', async (_, call, bodies, expected) => {
     for (const body of bodies) {
       const error = await catchRejection(call(makeClient({ body }).client));
@@ -116,7 +117,7 @@ describe('input', () => {
     [
       'a field that JSON cannot hold',
       ({ trackers }) => trackers.create({ ...input, ...{ big: 5n } }),
-      'Expected `input` to be a JSON value, got an object',
+      'Expected `input` to be writable as JSON, without a BigInt or a reference to itself, got an object',
     ],
     [
       'one bad item of a bulk',
