@@ -159,5 +159,5 @@ function toClaim(reply: unknown): Claim {
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
   if (attempt === 0) return { status: 'done' };
-  throw new TypeError(`Expected the claim script to reply with a number for each key, got ${kindOf(reply)}`);
+  throw new TypeError(`Redis sent an unexpected reply: expected a number for each key, got ${kindOf(reply)}`);
 }

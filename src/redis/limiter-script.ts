@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { kindOf } from '../common/validation.ts';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
 import { createScript, MAX_PER_RUN, toNumber } from './redis-client.ts';
 
@@ -131,7 +132,7 @@ export function parseReply(reply: unknown) {
   const numbers = Array.isArray(reply) ? reply.map(toNumber) : [];
   const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
   if (numbers.length < 4 || numbers.some(Number.isNaN)) {
-    throw new TypeError('the reply is not that of the script of the limiter');
+    throw new TypeError(`Redis sent an unexpected reply, ${kindOf(reply)}`);
   }
   return { limit, free, pauseLeftMs, askInMs, starts };
 }

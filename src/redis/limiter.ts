@@ -131,10 +131,10 @@ export class RedisLimiter implements Limiter {
 }
 
 /** Logs each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone. */
-function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
+function watchRedis(isLocalAllowed: boolean, processes: number, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed
-    ? 'this process uses only its own share of the limit (`processes`)'
+    ? `this process uses the limit divided by \`processes\` (${processes})`
     : 'calls reject with ConnectionError (`onUnavailable`)';
   const [countLost, countBack] = [limitLines(), limitLines()];
   return {
@@ -158,7 +158,7 @@ function resolveSharedOptions(options: RedisLimiterOptions) {
   reportDriverErrors('Redis', redis, logger);
   return {
     ...settings,
-    ...watchRedis(isLocalAllowed, logger),
+    ...watchRedis(isLocalAllowed, settings.processes, logger),
     isLocalAllowed,
     runScript,
     processId: randomBytes(9).toString('base64url'),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
+import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   countOption,
   delayOption,
@@ -8,6 +9,7 @@ import {
   type OptionShape,
   option,
   quoteValue,
+  rule,
 } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
@@ -110,10 +112,17 @@ export const speedOption = option<number>(
 
 /** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
 export const switchWithOptions = <Shape extends z.ZodRawShape>(options: z.ZodObject<Shape, z.core.$strict>) =>
-  z.union([z.boolean(), options], expected('to be true, false or options')).transform((value) => ({
-    isOn: value !== false,
-    ...(typeof value === 'object' ? value : options.parse({})),
-  }));
+  z
+    .union(
+      [z.boolean(), options],
+      expected(
+        `to be true, false, or an object with valid options (${Object.keys(options.shape).join(', ')})`,
+      ),
+    )
+    .transform((value) => ({
+      isOn: value !== false,
+      ...(typeof value === 'object' ? value : options.parse({})),
+    }));
 
 const planOptions = z.strictObject({ quota: countOption(0, true).default(Number.POSITIVE_INFINITY) });
 
@@ -135,7 +144,10 @@ const fakeOptions = z.strictObject({
   seed: seedOption.default(1),
   now: functionOption<() => number>().default(() => () => Date.now()),
   limits: z
-    .union([z.literal(false), limitsOptions], expected('to be false, or limits by endpoint'))
+    .union(
+      [z.literal(false), limitsOptions],
+      expected('to be false, or whole numbers by endpoint, as in { "trackers.get": 5 }'),
+    )
     .default({}),
   limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),
   apiKeys: z.array(apiKey, expected('to be 1 to 20 keys')).min(1).max(20).optional(),
@@ -144,7 +156,10 @@ const fakeOptions = z.strictObject({
   resultsDelayMs: delayOption.default(2000),
   noResults: z.enum(['parcel_not_found', 'empty']).default('parcel_not_found'),
   latencyMs: z
-    .union([functionOption<(endpoint: EndpointName) => number>(), delayOption])
+    .union(
+      [functionOption<(endpoint: EndpointName) => number>(), delayOption],
+      rule(`a function, or a number of milliseconds from 0 to ${MAX_TIMER_MS}`),
+    )
     .prefault(0)
     .transform((latency) => (typeof latency === 'function' ? latency : () => latency)),
   webhooks: z.boolean().default(true),

@@ -102,8 +102,8 @@ export function checkClaims(reply: unknown, count: number): readonly Claim[] {
   const index = claims.findIndex((claim) => !isClaim(claim));
   const got = claims.length === count ? `an invalid claim at index ${index}` : kindOf(reply);
   throw new TrackingError(
-    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: 1 }, ` +
-      `{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got ${got}`,
+    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: <1 or more> }, ` +
+      `{ status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }, got ${got}`,
   );
 }
 

@@ -108,7 +108,7 @@ const handlerOptions = z.strictObject({
   ...z.object(INBOX_OPTIONS).partial().shape,
   // `buildAuthenticator` checks the secret.
   secret: z.custom<WebhookSecretSource | false>().optional(),
-  inbox: option<WebhookHandlerOptions['inbox']>('a WebhookInbox; pass a store as `store`', (value) =>
+  inbox: option<WebhookHandlerOptions['inbox']>('a WebhookInbox (a store goes into `store`)', (value) =>
     hasMethods(value, 'process'),
   ).optional(),
   maxBodyBytes: countOption(1).default(2 * 2 ** 20),

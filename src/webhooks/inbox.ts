@@ -114,7 +114,7 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
-const MISMATCHED = 'has fields of an unexpected type; they are kept, and its events are handled';
+const MISMATCHED = 'has fields of an unexpected type, but is handled as usual';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
@@ -331,7 +331,7 @@ class Round {
       const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
       if (items.length > 0) await this.#claim(items, isClaimed);
       if (this.#callUnderWay?.items.every(isClaimed) === false) {
-        this.#abortCall('another receiver has taken the event over');
+        this.#abortCall('another receiver has taken over its event');
       }
     };
     this.#renewal ??= renew().finally(() => {
@@ -368,16 +368,18 @@ class Round {
     const now = systemClock.now();
     // Another receiver may claim the events from now on.
     if (now >= this.#leaseEndsAt) {
-      this.#abortCall('another receiver may take the event over');
+      this.#abortCall('another receiver may take over its event');
     }
     if (now >= this.#renewsAt && !this.#isTimerBusy) void this.#commitAndRenew();
     this.#setTimer();
   }
 
   #abortCall(reason: string): void {
-    const lease = `The lease was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
+    const lease = `the lease was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
     this.#callUnderWay?.controller.abort(
-      new TrackingError(`${lease}, and ${reason}; this callback should stop`),
+      new TrackingError(
+        `This callback should stop: ${lease}, and ${reason}; if that happens often, raise \`leaseMs\``,
+      ),
     );
   }
 

@@ -100,7 +100,7 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown): Request {
   const isRead = incoming.readableDidRead || !incoming.readable;
   if (isRead && parsed === undefined) {
     throw new ConfigurationError(
-      'Other code has read the request body; that code must set `body` or `rawBody`',
+      'The request body was read before the webhook handler was called; call the handler before the code that reads bodies, or let that code set `request.body` or `request.rawBody`',
     );
   }
   // `duplex` is required for a stream and missing in the type.

@@ -9,6 +9,7 @@ import {
   kindOf,
   type OptionShape,
   option,
+  rule,
   timeoutOption,
 } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
@@ -156,10 +157,10 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
 }
 
 const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
-  claim: 'The store failed to claim events',
-  renew: 'The store failed to renew leases',
-  commit: 'The store failed to remember handled events',
-  release: 'The store failed to release events',
+  claim: 'The store failed to claim events, so no callback runs for them until they are delivered again',
+  renew: 'The store failed to renew the leases of events, so another receiver may handle them, too',
+  commit: 'The store failed to remember handled events, so duplicates may be handled again',
+  release: 'The store failed to release events, so they cannot be handled before their lease ends',
   parse: 'A webhook has invalid content',
   callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed',
@@ -186,7 +187,10 @@ export const INBOX_OPTIONS = {
   ),
   leaseMs: countOption(1).and(timeoutOption).default(60_000),
   // If a key were forgotten before the sender gives up (docs/service.md 8.5), a late redelivery would be handled again.
-  retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
+  retainMs: z
+    .int(rule(`a whole number of milliseconds of at least ${OUTLASTS_SENDER_MS} (7 days)`))
+    .min(OUTLASTS_SENDER_MS)
+    .default(DEFAULT_RETAIN_MS),
   maxAttempts: countOption(1).optional(),
   onDeadLetter: functionOption<DeadLetterCallback>().optional(),
   callbackTimeoutMs: timeoutOption.default(600_000),

@@ -175,12 +175,8 @@ class ItemReader {
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
       const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
       if (key === undefined) {
-        this.reject(
-          index,
-          `events[${position}]`,
-          'an event with an `eventId`, or with less nesting',
-          sentEvent,
-        );
+        const message = `\`events[${position}]\` has no \`eventId\`, and it is nested too deeply to be recognised by its content`;
+        addIssues(this.rejected, index, () => [{ path: [], code: 'invalid_type', message }]);
       } else if (this.#isNew(key)) {
         events.push(event);
         keys.push(key);

@@ -65,7 +65,7 @@ describe('the control path', () => {
   it.each([
     ['events', {}, 'Give either `trackingNumber` or `trackerId`'],
     ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Give either'],
-    ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to be a tracking number'],
+    ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to have 5 to 50 characters'],
     ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
     ['events', { trackingNumber: NUMBER, evnt: {} }, 'Unknown option `body.evnt`'],
     ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'Unknown option `body.event.locaton`'],

@@ -113,6 +113,19 @@ describe('createFakeTrackingService with invalid options', () => {
     expect(() => create(options)).toThrow(ConfigurationError);
   });
 
+  it.each([
+    [{ latencyMs: 'abc' }, '`latencyMs` to be a function, or a number of milliseconds from 0 to 2147483647'],
+    [
+      { plans: { perShipment: { quota: '5' } } },
+      '`plans.perShipment` to be true, false, or an object .*quota',
+    ],
+    [{ limits: { 'trackers.get': '5' } }, '`limits` to be false, or whole numbers by endpoint'],
+  ])('%j → a message that names the valid values', (options, message) => {
+    // A caller without types could pass this.
+    const create = createFakeTrackingService as (options: object) => unknown;
+    expect(() => create(options)).toThrow(new RegExp(`^Expected ${message}`));
+  });
+
   it('a misspelt option of listen → rejects with the known options', async () => {
     const listen = Reflect.apply(createFakeTrackingService().listen, undefined, [{ prot: 4010 }]);
     await expect(listen).rejects.toThrow(/`prot`.*port, host, control/);

@@ -92,7 +92,7 @@ describe('no onRefused', () => {
     const handler = makeHandler({ store });
     for (let count = 0; count < 100; count += 1) await handler(webhook('e1'));
     expect(console.error).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/^\[tracking-client\] The store failed to claim events: no database/),
+      expect.stringMatching(/^\[tracking-client\] The store failed to claim events, so .*: no database/),
       expect.any(Error),
     );
     await vi.advanceTimersByTimeAsync(60_000);

@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { makeInbox, payload, tracking } from './support.ts';
 
-const MISMATCHED =
-  'Item 0 of a webhook has fields of an unexpected type; they are kept, and its events are handled: ';
+const MISMATCHED = 'Item 0 of a webhook has fields of an unexpected type, but is handled as usual: ';
 const oddOrder = { eventId: 'e1', order: 'third' };
 
 /** Processes bodies one after another; returns the messages of `onError`, and the reports. */

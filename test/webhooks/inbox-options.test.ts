@@ -6,7 +6,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['no store', { store: undefined }, /`store`/],
   ['a store without commit', { store: { claim() {}, release() {} } }, /`commit`/],
   ['a lease of 0', { leaseMs: 0 }, /`leaseMs`/],
-  ['a retention below 7 days', { retainMs: 7 * 86_400_000 - 1 }, /`retainMs`/],
+  ['a retention below 7 days', { retainMs: 7 * 86_400_000 - 1 }, /`retainMs` .* milliseconds .*7 days/],
   ['maxAttempts without onDeadLetter', { maxAttempts: 3 }, /`onDeadLetter`/],
   ['a misspelt option', { leaseMS: 5 }, /leaseMs/],
 ])('inbox with %s → ConfigurationError that names the option', (_title, options, message) => {

@@ -1,4 +1,4 @@
-import { refuseOption } from '../../common/check-options.ts';
+import { checkOptions, refuseOption } from '../../common/check-options.ts';
 import { quoteValue } from '../../common/validation.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
@@ -31,8 +31,7 @@ export class FakeShipment {
     this.#getState = getState;
     this.#trackerId = typeof key === 'string' ? undefined : key?.trackerId;
     const trackingNumber = typeof key === 'string' ? key : this.#findTracker(this.#trackerId).trackingNumber;
-    if (!trackingNumberRule.safeParse(trackingNumber).success)
-      refuseOption('trackingNumber', 'a tracking number', trackingNumber, quoteValue);
+    checkOptions(trackingNumberRule, trackingNumber, 'trackingNumber');
     this.trackingNumber = trackingNumber.toUpperCase();
   }
 
