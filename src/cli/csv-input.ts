@@ -139,7 +139,7 @@ async function* parseRows(
     if (error instanceof CommandError) throw error;
     throw new CommandError(
       error instanceof CsvError
-        ? `${name} is not valid CSV: ${plain(error.message)}. Write a quote in a field as ""`
+        ? `${name} is not valid CSV: ${plain(error.message)}. If a field contains a quote, double it, and put the field in quotes, as in "a ""b"" c"`
         : `Could not read ${name}: ${formatReason(error)}`,
     );
   } finally {

@@ -14,6 +14,7 @@ import {
   addListenFlags,
   type Context,
   parseSecret,
+  parseWholeNumber,
   rejectFlag,
   repeatable,
   secretOption,
@@ -59,10 +60,10 @@ export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenario per number').choices(PLAYS).default(['delivered'], PLAYS[0]),
     )
-    .option('--speed <number>', 'scenario speed; 60: an hour in a minute', parseSpeed, 1)
-    .option('--fail <what>', 'failures to plan: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
+    .option('--speed <number>', 'scenario speed; at 60, an hour is a minute', parseSpeed, 1)
+    .option('--fail <what>', 'failure to plan: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
     .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
     .option('--limit <n>', 'requests per second: [ENDPOINT:]NUMBER, or off', repeatable(parseLimit))
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
@@ -72,13 +73,18 @@ export function addFake(program: Command, { terminal }: Context): void {
     .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
     .option('--shuffle', 'send waiting webhooks in random order')
     .option('--api-key <key>', 'key to accept; repeat for up to 20 (default: any)', repeatable(parseApiKey))
-    .option('--seed <text>', 'text that decides the ids', '1')
-    .addHelpText('after', `\nFAILURE: 400 to 599, ${KINDS.join(', ')}.`)
+    .option('--seed <text>', 'seed: the same text gives the same ids', '1')
+    .addHelpText(
+      'after',
+      `
+ENDPOINT: all or one such as trackers.get. TIMES: a number (default: 1) or all.
+FAILURE: 400 to 599, ${KINDS.join(', ')}.`,
+    )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
 
 function parseApiKey(text: string): string {
-  return parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key, not an empty text');
+  return parseSecret('`--api-key`', text) ?? rejectFlag('api-key', 'a key, not an empty text');
 }
 
 function parseSpeed(text: string): number {
@@ -100,32 +106,39 @@ function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
   const endpoint = names.find((name) => name === text);
   if (endpoint !== undefined) return [endpoint];
   throw new CommandError(
-    `\`--${flag}\` names no endpoint: ${JSON.stringify(text)}; use all, ${names.join(', ')}`,
+    `\`--${flag}\` has the unknown endpoint ${JSON.stringify(text)}; known: all, ${names.join(', ')}`,
   );
 }
 
 function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {
   if (text === 'off') return text;
   const [count = '', endpoint = 'all', ...rest] = text.split(':').reverse();
-  if (rest.length > 0) rejectFlag('limit', 'NUMBER, ENDPOINT:NUMBER or off', text);
-  const limit = wholeNumber('limit', MAX_COUNT)(count);
+  const limit = parseWholeNumber(count, MAX_COUNT);
+  if (rest.length > 0 || limit === undefined)
+    return rejectFlag('limit', `[ENDPOINT:]NUMBER or off, with a NUMBER from 0 to ${MAX_COUNT}`, text);
   return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
 }
 
 function parseFailure(text: string) {
   const parts = text.split(':');
-  const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
-  const kind = KINDS.find((name) => name === what);
-  if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what))) {
+  const isFailure = (part = '') => KINDS.some((kind) => kind === part) || /^[45]\d\d$/.test(part);
+  const [endpoint = '', what = '', count = '1', ...rest] = isFailure(parts[0]) ? ['all', ...parts] : parts;
+  if (rest.length > 0 || !isFailure(what)) {
     const kinds = KINDS.join(', ');
     rejectFlag(
       'fail',
-      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or ${kinds}`,
+      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or one of ${kinds}`,
       text,
     );
   }
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
-  const times = count === 'all' ? Number.POSITIVE_INFINITY : wholeNumber('fail', MAX_COUNT)(count);
+  const times = count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT);
+  // Zero failures cannot be planned.
+  if (!times)
+    throw new CommandError(
+      `Expected TIMES in \`--fail\` to be all, or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(count)}`,
+    );
+  const kind = KINDS.find((name) => name === what);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };
   return { endpoint: endpoint === 'all' ? '*' : name, failure } as const;
 }
@@ -234,7 +247,7 @@ export function formatPush(
     const resent = push.isReplay ? colours.dim(' (resent)') : '';
     return `${plain(push.item.tracker.trackingNumber)} ${describePush(push)}${resent}`;
   });
-  const refusal = status !== null && status < 300 ? ' but success: false' : '';
+  const refusal = status !== null && status < 300 ? ', but its body has success: false' : '';
   const next = attempt >= MAX_ATTEMPTS ? 'given up' : `attempt ${attempt} of ${MAX_ATTEMPTS}`;
   const note = succeeded ? '' : colours.dim(`${refusal}, ${next}`);
   return formatLine(atMs, 'push', text.join(', '), formatStatus(status, succeeded, colours) + note, colours);

@@ -31,7 +31,10 @@ export function addServiceFlags(command: Command): Command {
     .option('--json', JSON_HELP)
     .addOption(new Option('--base-url <url>', 'URL of the service').env('TRACKING_BASE_URL'))
     .addOption(new Option('--api-key <key>', `API key; ${SECRET_HELP}`).env('TRACKING_API_KEY'))
-    .option('--allow-insecure-http', 'allow http: to other hosts (env: TRACKING_ALLOW_INSECURE_HTTP=1)');
+    .option(
+      '--allow-insecure-http',
+      'allow http: to hosts other than this machine (env: TRACKING_ALLOW_INSECURE_HTTP=1)',
+    );
 }
 
 export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
@@ -48,18 +51,21 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    // The user knows only flags, so `baseUrl` becomes `--base-url`.
-    const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const names = /`(baseUrl|apiKey|allowInsecureHttp)`/g;
-    throw new CommandError(error.message.replace(names, (_, name) => `\`--${toFlag(name)}\``));
+    // The user knows only flags and variables.
+    const message = error.message
+      .replaceAll('`baseUrl`', '`--base-url` or TRACKING_BASE_URL')
+      .replaceAll('`apiKey`', '`--api-key` or TRACKING_API_KEY')
+      .replaceAll('`allowInsecureHttp`', '`--allow-insecure-http`');
+    throw new CommandError(message);
   }
 }
 
 export function createLogger(show: (line: string) => void): Logger {
   const log: Logger['warn'] = (message, fields) => {
-    const { reason } = fields ?? {};
+    const { reason, id } = fields ?? {};
+    const start = typeof id === 'string' ? `${plain(id)}  ` : '';
     const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
-    show(plain(message.replace(/^\[tracking-client\] /, '') + end));
+    show(start + plain(message.replace(/^\[tracking-client\] /, '') + end));
   };
   return { debug: log, info: log, warn: log, error: log };
 }
@@ -113,22 +119,25 @@ export function repeatable<Value>(parse: (text: string) => Value) {
   return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
 }
 
-export function wholeNumber(flag: string, max: number) {
-  return (text: string): number => {
-    if (/^\d{1,7}$/.test(text) && Number(text) <= max) return Number(text);
-    return rejectFlag(flag, `a whole number from 0 to ${max}`, text);
-  };
+export function parseWholeNumber(text: string, max: number): number | undefined {
+  return /^\d{1,7}$/.test(text) && Number(text) <= max ? Number(text) : undefined;
 }
 
-/** Parses a flag that holds a secret, which no message may show; an empty value counts as missing. */
-export function parseSecret(flag: string, text: string): string | undefined {
+export function wholeNumber(flag: string, max: number) {
+  return (text: string): number =>
+    parseWholeNumber(text, max) ?? rejectFlag(flag, `a whole number from 0 to ${max}`, text);
+}
+
+/** Parses a secret, which no message may show; `source` names where the user set it. An empty value counts as missing. */
+export function parseSecret(source: string, text: string): string | undefined {
   if (text === '') return undefined;
-  return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new CommandError(`Expected ${source} to be visible ASCII characters without spaces`);
 }
 
 export function secretOption(flags: string, description: string): Option {
   const option = new Option(flags, description).env('TRACKING_WEBHOOK_SECRET');
-  return option.argParser((text) => parseSecret(option.name(), text));
+  return option.argParser((text) => parseSecret(`\`--${option.name()}\` or ${option.envVar}`, text));
 }
 
 /** Parses a host to listen on. An empty host would bind every address, so it is rejected. */

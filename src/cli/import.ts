@@ -45,14 +45,14 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
     .description('Create a tracker (billed) for each row of a CSV file; - reads standard input.')
     .option('--failures <file>', 'file for the failed rows (default: beside the CSV file)')
     .option('--overwrite', 'replace an existing file of failures')
-    .option('--delimiter <char>', 'character between fields, or tab (default: detected)', parseDelimiter)
+    .option('--delimiter <char>', 'character between fields, or "tab" (default: detected)', parseDelimiter)
     .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8)', parseEncoding)
     .addHelpText(
       'after',
       `
 The first line names the columns; only trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-In names, case, spaces, - and _ are ignored. Other columns are not sent.`,
+Names may differ in case and in spaces, - and _. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
@@ -114,7 +114,7 @@ async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): 
     if (faults.length > MAX_FAULTS) break;
   }
   if (faults.length === 0) return total;
-  const more = faults.length > MAX_FAULTS ? ['and others below'] : [];
+  const more = faults.length > MAX_FAULTS ? ['and more after these'] : [];
   const head = `${input.name} cannot be imported; nothing was sent. Correct these lines:`;
   throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more].join('\n'));
 }

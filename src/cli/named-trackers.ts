@@ -86,11 +86,11 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'no tracker with this number has results; give its id, which `tracking-client list` shows',
+      'no tracker with results has this number; give the id that `tracking-client list` shows, with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(
-      `${ids.length} trackers have this number; give one of their ids: ${ids.map(plain).join(', ')}`,
+      `${ids.length} trackers have this number; give one of their ids with --by id: ${ids.map(plain).join(', ')}`,
     );
   return id;
 }

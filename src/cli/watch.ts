@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { sortEvents, type TrackingClient } from 'tracking-client';
+import { type Logger, sortEvents, type TrackingClient } from 'tracking-client';
 import {
   addShipmentFlags,
   buildInput,
@@ -36,7 +36,15 @@ export function addWatch(program: Command, { terminal, logger, end }: Context): 
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
     if (numbers.length > 0 === (flags.all ?? false))
       throw new CommandError('Give `watch` either tracking numbers or --all');
-    end(await watch(createClient(flags, logger), numbers, flags, terminal));
+    const numberById = new Map<string, string>();
+    const warn: Logger['warn'] = (message, fields) => {
+      const number = numberById.get(String(fields?.['id']));
+      // Of the options that the message names, the command has a flag for the interval only.
+      const advised = message.replace(/raise `intervalMs`.*/, 'raise `--interval`');
+      logger.warn(advised, { ...fields, ...(number !== undefined && { id: number }) });
+    };
+    const client = createClient(flags, { ...logger, warn });
+    end(await watch(client, numbers, flags, terminal, numberById));
   });
 }
 
@@ -53,10 +61,10 @@ async function watch(
   numbers: readonly string[],
   flags: WatchFlags,
   terminal: Terminal,
+  numberById: Map<string, string>,
 ): Promise<number> {
   const { interval: intervalMs = DEFAULT_INTERVAL_MS, json } = flags;
   const { signal, colours } = terminal;
-  const numberById = new Map<string, string>();
   let ended = 0;
   let exitCode: number = EXIT.done;
 

@@ -154,8 +154,8 @@ describe('stop', () => {
     const { exitCode, stderr } = await runLine(`stop ${NUMBER} LX000000001CN --by number`);
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
-      `${NUMBER}  2 trackers have this number; give one of their ids: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker with this number has results; give its id, which `tracking-client list` shows',
+      `${NUMBER}  2 trackers have this number; give one of their ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
+      'LX000000001CN  no tracker with results has this number; give the id that `tracking-client list` shows, with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);

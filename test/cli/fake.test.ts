@@ -49,23 +49,34 @@ describe('the flags of the fake', () => {
 
   const webhookUrlRule =
     'Expected `--webhook-url` to be an http or https URL without a user name or password';
+  const limitRule = 'Expected `--limit` to be [ENDPOINT:]NUMBER or off, with a NUMBER from 0 to 1000000';
   it.each([
     ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
     ['--speed 0.5', 'Expected `--speed` to be a number of at least 1, got "0.5"'],
-    ['--limit a:b:1', 'Expected `--limit` to be NUMBER, ENDPOINT:NUMBER or off, got "a:b:1"'],
+    ['--limit a:b:1', `${limitRule}, got "a:b:1"`],
+    ['--limit trackers.get:x', `${limitRule}, got "trackers.get:x"`],
     [
       '--fail 200',
-      /^Expected `--fail` to be \[ENDPOINT:\]FAILURE\[:TIMES\], .* from 400 to 599 or reset, .* got "200"$/,
+      /^Expected `--fail` to be \[ENDPOINT:\]FAILURE\[:TIMES\], .* from 400 to 599 or one of reset, .* got "200"$/,
     ],
     [
       '--fail trackers.make:500',
-      /^`--fail` names no endpoint: "trackers\.make"; use all, trackers\.create, trackers\.list, /,
+      /^`--fail` has the unknown endpoint "trackers\.make"; known: all, trackers\.create, trackers\.list, /,
     ],
-    ['--fail all:500:often', /^Expected `--fail` to be a whole number .* got "often"$/],
+    [
+      '--fail all:500:often',
+      'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got "often"',
+    ],
+    ['--fail 500:0', 'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got "0"'],
+    ['--fail 500:', 'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got ""'],
     // A user name or a key may be secret, so these messages do not show the text.
     ['--webhook-url ftp://host/', webhookUrlRule],
     ['--webhook-url http://user:hunter2@host/', webhookUrlRule],
-    ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
+    [
+      '--webhook-secret héh',
+      'Expected `--webhook-secret` or TRACKING_WEBHOOK_SECRET to be visible ASCII characters without spaces',
+    ],
+    ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
     ['--api-key=', 'Expected `--api-key` to be a key, not an empty text'],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
@@ -75,6 +86,8 @@ describe('the flags of the fake', () => {
   it.each([
     ['reset', { endpoint: '*', failure: { kind: 'reset', times: 1 } }],
     ['trackers.create:429', { endpoint: 'trackers.create', failure: { status: 429, times: 1 } }],
+    ['500:3', { endpoint: '*', failure: { status: 500, times: 3 } }],
+    ['stall:all', { endpoint: '*', failure: { kind: 'stall', times: Number.POSITIVE_INFINITY } }],
     ['all:503:all', { endpoint: '*', failure: { status: 503, times: Number.POSITIVE_INFINITY } }],
   ])('--fail %s → planned', (text, planned) => {
     expect(parse(`--fail ${text}`).fail).toEqual([planned]);
@@ -136,7 +149,7 @@ describe('the line of a webhook', () => {
     ['the last attempt', 'Delivered → no response, given up', { ...REFUSED, attempt: 20 }, delivered],
     [
       'success: false',
-      'Delivered → 200 but success: false, attempt 1 of 20',
+      'Delivered → 200, but its body has success: false, attempt 1 of 20',
       { ...REFUSED, status: 200 },
       delivered,
     ],

@@ -190,7 +190,7 @@ describe('import', () => {
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
         expect.stringMatching(new RegExp(`^ {2}line ${line}: .*11/15/26`)),
       ),
-      '  and others below',
+      '  and more after these',
       '',
     ]);
     expect(fake.requests).toEqual([]);

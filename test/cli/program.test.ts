@@ -6,13 +6,13 @@ import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
 describe('the command', () => {
   it.each(['', 'track', 'show', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
-    '%s --help → at most 24 lines of 80 characters, exit code 0',
+    '%s --help → at most 25 lines of 80 characters, exit code 0',
     async (command) => {
       const { exitCode, stdout, stderr } = await runLine(`${command} --help`);
       const lines = stdout.trimEnd().split('\n');
       expect([exitCode, stderr]).toEqual([0, '']);
       expect(lines[0]).toMatch(new RegExp(`^Usage: tracking-client ${command}`));
-      expect(lines.length).toBeLessThanOrEqual(24);
+      expect(lines.length).toBeLessThanOrEqual(25);
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     },
   );
@@ -78,6 +78,17 @@ describe('the command', () => {
     expect(stderr).toContain(' The URL of the service is missing; set TRACKING_BASE_URL or --base-url.');
   });
 
+  it.each([
+    ['TRACKING_BASE_URL is wrong', 'not-a-url', ''],
+    ['--base-url is wrong', undefined, ' --base-url not-a-url'],
+  ])('%s → the flag and the variable, without the value, exit code 2', async (_, variable, flag) => {
+    setEnvironment(variable, 'a-key');
+    const stderr =
+      'tracking-client: Expected `--base-url` or TRACKING_BASE_URL to be an absolute URL such as ' +
+      'https://host/public/v1, got a string of 9 characters\n';
+    expect(await runLine(`couriers${flag}`)).toMatchObject({ exitCode: 2, stderr });
+  });
+
   it('a refused key → one line with the error code and without the key, exit code 1', async () => {
     const { baseUrl } = connect(createFakeTrackingService({ apiKeys: ['another'] }));
     setEnvironment(undefined, 'hush-hush');
@@ -103,7 +114,7 @@ describe('the command', () => {
   });
 
   it.each([
-    ['', '0', 2, /with `--allow-insecure-http`\), got http:\n$/],
+    ['', '0', 2, /, got http:; .* with `--allow-insecure-http`\n$/],
     ['--allow-insecure-http', '0', 1, /^tracking-client: .* 401/],
     ['', 'true', 1, /^tracking-client: .* 401/],
     ['', '1', 1, /^tracking-client: .* 401/],

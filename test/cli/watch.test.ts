@@ -118,13 +118,24 @@ describe('watch', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('a poll that fails → a warning, and the next poll follows', async () => {
+  it('polls that are late → a warning that names only the flag of the command', async () => {
+    const { watch, output, interrupt } = setUp({ fake: createFakeTrackingService({ latencyMs: 5000 }) });
+    const numbers = Array.from({ length: 20 }, (_, index) => `RR1234567${10 + index}CN`);
+    const exitCode = watch('--interval', '1s', ...numbers);
+    await vi.advanceTimersByTimeAsync(300_000);
+    interrupt();
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    await exitCode;
+    expect(output.stderr).toMatch(/^RR\w+ {2}Polls start more than one interval late; raise `--interval`$/m);
+  });
+
+  it('a poll that fails → a warning with the number, and the next poll follows', async () => {
     const { fake, watch, output } = setUp();
     fake.shipment(ONE).deliver().stopTracking();
     fake.fail('trackers.results', { status: 500, times: 30 });
     const exitCode = watch(ONE);
     await vi.advanceTimersByTimeAsync(2 * HOUR_MS);
     expect(await exitCode).toBe(0);
-    expect(output.stderr).toContain('A poll failed; the tracker will be polled again: ');
+    expect(output.stderr).toContain(`${ONE}  A poll failed; the tracker will be polled again: `);
   });
 });
