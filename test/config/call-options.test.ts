@@ -114,11 +114,17 @@ describe('unknown options of a method', () => {
   const { client, requests } = makeClient();
   const input = { trackingNumber: 'LA680658838NL' };
 
-  test.each([null, 'trackerId'])('%j instead of options → ConfigurationError', async (options) => {
-    expect(await catchRejection(client.couriers.list(untyped(options)))).toMatchObject({
+  test.each([
+    ["couriers.list('trackerId')", () => client.couriers.list(untyped('trackerId'))],
+    ['couriers.list(null)', () => client.couriers.list(untyped(null))],
+    ['trackers.list(null)', () => client.trackers.list(untyped(null))],
+    ["trackers.get('id', null)", () => client.trackers.get('id', untyped(null))],
+  ])('%s → ConfigurationError, nothing is sent', async (_title, call) => {
+    expect(await catchRejection(call())).toMatchObject({
       name: 'ConfigurationError',
       message: expect.stringMatching(/^Expected `options` to be an object, got /),
     });
+    expect(requests).toHaveLength(0);
   });
 
   test.each([

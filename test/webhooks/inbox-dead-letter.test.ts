@@ -214,6 +214,24 @@ describe('a callback that kills the process', () => {
     expect(statuses).toEqual(['done']);
   });
 
+  test.each([
+    ['without a call', ['dead-1', 'dead-2'], ['e2']],
+    ['after its last call', ['dead-1'], ['e1', 'e2']],
+  ])('a dead letter %s → committed before the next event is called', async (_title, deaths, called) => {
+    const store = new ScriptedStore();
+    for (const token of deaths) await store.leaseToDead(['e1'], token);
+    const inbox = makeInbox({ store, maxAttempts: 2, onDeadLetter: () => {} });
+    const calls: unknown[] = [];
+    const statuses: unknown[] = [];
+    const report = await inbox.process(TWO, async ({ eventId }) => {
+      calls.push(eventId);
+      if (eventId === 'e1') throw failure;
+      statuses.push(await store.lease('e1'));
+    });
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
+    expect([calls, statuses]).toEqual([called, ['done']]);
+  });
+
   test('the store goes down before a later event is claimed again → unavailable, and not called', async () => {
     const store = new ScriptedStore();
     await store.leaseToDead(['e1', 'e2']);
@@ -251,19 +269,29 @@ test('onEvents with one event above maxAttempts → that one is dead-lettered wi
   expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
 });
 
-test('two events above maxAttempts, the second leased for longer → only the first is dead-lettered', async () => {
-  const store = new ScriptedStore();
-  for (const token of ['dead-1', 'dead-2']) {
-    for (const [eventId, leaseMs] of Object.entries({ e1: 10, e2: 300 }))
-      await store.lease(eventId, leaseMs, token);
-    if (token === 'dead-1') vi.advanceTimersByTime(301);
-  }
-  vi.advanceTimersByTime(11);
-  const dead: unknown[] = [];
-  const handled: unknown[] = [];
-  const inbox = makeInbox({ store, maxAttempts: 2, onDeadLetter: (event) => void dead.push(event?.eventId) });
-  const processing = inbox.process(TWO, ({ eventId }) => void handled.push(eventId));
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(await processing).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
-  expect([dead, handled]).toEqual([['e1'], ['e2']]);
-});
+test.each([
+  ['both free', 10],
+  ['the second leased for longer', 300],
+])(
+  'two events above maxAttempts, %s → only the first is dead-lettered without a call',
+  async (_title, e2LeaseMs) => {
+    const store = new ScriptedStore();
+    for (const token of ['dead-1', 'dead-2']) {
+      for (const [eventId, leaseMs] of Object.entries({ e1: 10, e2: e2LeaseMs }))
+        await store.lease(eventId, leaseMs, token);
+      if (token === 'dead-1') vi.advanceTimersByTime(301);
+    }
+    vi.advanceTimersByTime(11);
+    const dead: unknown[] = [];
+    const handled: unknown[] = [];
+    const inbox = makeInbox({
+      store,
+      maxAttempts: 2,
+      onDeadLetter: (event) => void dead.push(event?.eventId),
+    });
+    const processing = inbox.process(TWO, ({ eventId }) => void handled.push(eventId));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
+    expect([dead, handled]).toEqual([['e1'], ['e2']]);
+  },
+);

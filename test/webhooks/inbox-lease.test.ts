@@ -225,6 +225,34 @@ describe('a renewal that reaches the store after its time limit', () => {
     expect(attempts).toEqual([2]);
   });
 
+  test.each([
+    ['fails', 'failed', 2],
+    ['is interrupted', 'interrupted', 1],
+  ])('e1 is handled but not committed, and e2 %s → only e2 is released', async (_title, outcome, attempt) => {
+    const store = new ScriptedStore();
+    const [work, slow] = [deferred(), deferred()];
+    const shutdown = new AbortController();
+    const onEvent = ({ eventId }: { eventId?: unknown }) => (eventId === 'e2' ? work.promise : undefined);
+    const processing = makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = (operation) => {
+      if (operation === 'commit') throw new Error('read-only');
+      return operation === 'claim' ? slow.promise : undefined;
+    };
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+    if (outcome === 'interrupted') shutdown.abort();
+    work.reject(failure);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await processing).toMatchObject({ outcome, handled: 1 });
+    store.before = nothing;
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    const next = vi.fn();
+    const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, next);
+    expect(report).toMatchObject({ handled: 1, busy: [buildKey('e1')] });
+    expect(next.mock.calls).toMatchObject([[{ eventId: 'e2' }, { attempt }]]);
+  });
+
   test('it arrives while the callback works → nothing is released', async () => {
     const { store, processing, end } = await begin(['e1']);
     const slow = deferred();
@@ -265,6 +293,29 @@ describe('a store that is away for a whole lease', () => {
     await end('e1');
     await processing;
   });
+
+  test.each([
+    ['the first claim', 1, 0],
+    ['the last renewal', 2, LEASE_MS / 3],
+  ])(
+    '%s took 300 ms → the signal aborts a lease after that claim began',
+    async (_title, count, claimedAtMs) => {
+      const store = new ScriptedStore();
+      let claims = 0;
+      store.on('claim', () => {
+        claims += 1;
+        if (claims > count) return away();
+        return claims === count ? new Promise((resolve) => setTimeout(resolve, 300)) : undefined;
+      });
+      const { processing, end, isAborted } = await begin(['e1'], store);
+      await vi.advanceTimersByTimeAsync(claimedAtMs + LEASE_MS - 2);
+      expect(isAborted('e1')).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(isAborted('e1')).toBe(true);
+      await end('e1');
+      await processing;
+    },
+  );
 
   test('the callback resolves after that → handled and committed', async () => {
     const { store, processing, end } = await begin(['e1']);
