@@ -17,6 +17,9 @@ const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
+/** Number of random draws. Before them, an object replaces each field once: text methods and templates fail on objects. */
+const RANDOM_RUNS = 10;
+
 /** Copies JSON with another value for each field of the name. */
 function replaceField(json: unknown, field: string, value: unknown): unknown {
   if (Array.isArray(json)) return json.map((item) => replaceField(item, field, value));
@@ -53,6 +56,18 @@ const SHIPMENT_FIELDS = ['shipment', 'delivery', 'estimatedDeliveryDate'];
 const TRACKER_FIELDS = ['trackerId', 'trackingNumber', 'clientTrackerId', 'createdAt', 'shipmentReference'];
 const COURIER_FIELDS = ['courierName', 'countryCode', 'requiredFields', 'isDeprecated'];
 
+it.each([
+  ['list', 'createdAt', 20_251_119, 'stopped  20251119'],
+  [`track ${NUMBER}`, 'location', { city: 'Lyon' }, "· { city: 'Lyon' }"],
+  [`watch ${NUMBER}`, 'statusMilestone', ['delivered'], "  [ 'delivered' ], and no longer tracked"],
+  ['couriers us-post', 'courierName', { en: 'USPS' }, "us-post  { en: 'USPS' }"],
+])('%s, `%s` is %j → prints %j', async (line, field, value, printed) => {
+  await connectTo(field, value);
+  const { exitCode, stdout } = await runLine(line);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(printed);
+});
+
 describe.each([
   ['list', [...TRACKER_FIELDS, 'isTracked']],
   [
@@ -82,39 +97,49 @@ describe.each([
         expect(stdout).not.toMatch(LEAKS);
       },
     );
-    await fc.assert(property, { numRuns: 25 });
+    const examples = fields.map((field): [string, unknown, string] => [field, { a: 1 }, '']);
+    await fc.assert(property, { examples, numRuns: examples.length + RANDOM_RUNS });
   });
+});
+
+/** Starts `listen`; its `send` replaces a field of a webhook, and returns the status of the response. */
+async function startListening(flags: readonly string[] = []) {
+  const { terminal, output, interrupt } = makeTerminal();
+  const exitCode = run(['listen', '--port', '0', ...flags], terminal);
+  const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+  let sent = 0;
+  const send = async (field: string, value: unknown) => {
+    sent += 1;
+    const payload = { trackings: [buildWebhookMessage({ events: [buildEvent({ eventId: `e${sent}` })] })] };
+    const body = JSON.stringify(replaceField(payload, field, value));
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(url, { method: 'POST', body, headers })).status;
+  };
+  const stop = () => {
+    interrupt();
+    return exitCode;
+  };
+  return { output, send, stop };
+}
+
+it('listen, `location` is {"city":"Lyon"} → 200, prints it', async () => {
+  const { output, send, stop } = await startListening();
+  expect(await send('location', { city: 'Lyon' })).toBe(200);
+  expect(await stop()).toBe(0);
+  expect(output.stdout).toContain("· { city: 'Lyon' }");
 });
 
 it.each([[[]], [['--json']]])(
   'listen %j, a field of any type in a webhook → 200 or 422, never 500',
   async (flags) => {
-    const { terminal, output, interrupt } = makeTerminal();
-    const exitCode = run(['listen', '--port', '0', ...flags], terminal);
-    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
-    let sent = 0;
-    const fields = fc.constantFrom(
-      ...EVENT_FIELDS,
-      ...TRACKER_FIELDS,
-      'metadata',
-      'topic',
-      'data',
-      'eventId',
-    );
-    const property = fc.asyncProperty(fields, anything, async (field, value) => {
-      sent += 1;
-      const payload = { trackings: [buildWebhookMessage({ events: [buildEvent({ eventId: `e${sent}` })] })] };
-      const body = JSON.stringify(replaceField(payload, field, value));
-      const { status } = await fetch(url, {
-        method: 'POST',
-        body,
-        headers: { 'content-type': 'application/json' },
-      });
-      expect([200, 422]).toContain(status);
+    const { output, send, stop } = await startListening(flags);
+    const fields = [...EVENT_FIELDS, ...TRACKER_FIELDS, 'metadata', 'topic', 'data', 'eventId'];
+    const property = fc.asyncProperty(fc.constantFrom(...fields), anything, async (field, value) => {
+      expect([200, 422]).toContain(await send(field, value));
     });
-    await fc.assert(property, { numRuns: 60 });
-    interrupt();
-    expect(await exitCode).toBe(0);
+    const examples = fields.map((field): [string, unknown] => [field, { a: 1 }]);
+    await fc.assert(property, { examples, numRuns: examples.length + RANDOM_RUNS });
+    expect(await stop()).toBe(0);
     expect(output.stdout).not.toMatch(LEAKS);
   },
 );
