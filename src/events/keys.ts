@@ -47,7 +47,8 @@ export function getTrackerName({
   trackerId,
   clientTrackerId,
 }: Pick<WebhookTracker, 'trackerId' | 'clientTrackerId'>): string {
-  // Webhooks keep fields that break the schema, so one of the two ids may have any type.
+  // Webhooks keep fields that break the schema. `parseWebhook` makes sure that one of the two ids is a string; the other id may
+  // have any type.
   const isNamed = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;
 }

@@ -1,6 +1,9 @@
 import { type RateLimitFeedback, reservedTokens, WINDOW_MS } from './limiter.ts';
 
-/** Time before an estimate may grow: one window of pause after a 429, and then more than one further window. */
+/**
+ * After a change of our share, the share may grow only after this time: one window for the pause after a 429, and one and a half
+ * windows in which responses show what others use.
+ */
 const PERIOD_MS = 2_500;
 
 const GAP_MS = 250;
@@ -9,19 +12,20 @@ const SPREAD_OVER = 0.8;
 
 /**
  * Estimates how many tokens other users of the same account leave to this bucket.
- * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own requests: those whose
- *    tokens were not back when we sent the request of this response, and those that we sent after it. The sum is what is available
- *    to us. If it is below the limit, others are active.
+ * 1. The response to a request says how many requests are left in the window (docs/service.md 6.2). To this number we add our own
+ *    requests that may count in the same window: the request itself, those whose tokens were still out when we sent the request,
+ *    and those that we have sent since then. The sum is what is available to us. If the sum is below the limit, others are active.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
  * 3. From then on we use no more than what is available to us, but give up at most half of our tokens in one period. If no request
  *    is left in the window, we wait for its end.
  * 4. After a period in which our share did not change, we add half of the tokens that nobody used in that period.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
- * 6. Grants are spread over the window, because the responses to a burst show the use of others at one moment only.
+ * 6. While others are active, grants are spread over the window. The responses then show the use of others at several moments, and
+ *    not only at the moment of a burst.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. If we fill the first window, others get only 429s, and our responses do not show their requests. So a new bucket with waiting
- *    calls leaves its reserved token (`reservedTokens`) unused until `GAP_MS` after its first token came back. In this gap a retry
- *    of the others gets through.
+ * 8. If we fill the first window, others get only 429s. The service does not count refused requests, so our responses do not show
+ *    that others are active. So a new bucket whose first token has come back leaves one token (`reservedTokens`) unused for
+ *    `GAP_MS`, if calls wait. In this gap a retry of the others gets through, and our responses show it.
  */
 export class ForeignUse {
   #countedSent = 0;
@@ -34,8 +38,8 @@ export class ForeignUse {
   changesAt = Number.POSITIVE_INFINITY;
 
   /**
-   * Returns how many tokens have come back of those requests that the service has counted. `noteResponse` takes this number as
-   * `returnedBefore`.
+   * Notes that a request was sent. Returns how many tokens have come back so far, without the tokens of refused requests.
+   * `noteResponse` takes this number as `returnedBefore`.
    */
   noteSent(): number {
     this.#countedSent += 1;

@@ -34,8 +34,8 @@ export interface RateLimitFeedback {
 }
 
 /**
- * Permission for one request. Call `send` right before the request leaves, or `cancel` if it is not sent. Do not call `report`
- * without a response, because the service may have counted the request.
+ * Permission for one request. Call `send` right before the request leaves, or `cancel` if it is not sent. Call `report` only when a
+ * response has arrived: `report` lets the token come back earlier, but without a response the service may count the request later.
  */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */

@@ -96,7 +96,8 @@ class Bucket {
     if (this.#canGrantAtOnce(priority, now)) return Promise.resolve(this.#grant(now));
     return new Promise((resolve, reject) => {
       this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, this.#pausedUntil - now);
-      // Grant before rejecting, because an interactive call may go before the background calls that wait.
+      // Grant first: if this call is interactive, it may get a token before the background calls that wait. `rejectExcess` rejects
+      // the latest call of a full queue, so it would reject this call.
       this.#grantWaiting();
       this.#queue.rejectExcess();
     });

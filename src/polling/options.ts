@@ -80,18 +80,21 @@ export function askInterval(
   context: PollContext,
   maskKey: (text: string) => string,
 ): number {
-  return checkOptions(returnedInterval, refusePromise(ask(context)), 'intervalMs', maskKey);
+  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', maskKey);
 }
 
 /** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
 export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
-  const isOver = refusePromise(until(tracking));
+  const isOver = ignoreRejection(until(tracking));
   if (typeof isOver === 'boolean') return isOver;
   throw new ConfigurationError(`Expected \`until\` to return true or false, got ${kindOrNumber(isOver)}`);
 }
 
-/** Handles the rejection of a promise, because an unhandled rejection would end the process. The caller refuses the promise. */
-function refusePromise(returned: unknown): unknown {
+/**
+ * Ignores the rejection of a promise that a user's function returned by mistake. The caller refuses the promise and never awaits
+ * it, so its rejection would end the process.
+ */
+function ignoreRejection(returned: unknown): unknown {
   if (returned instanceof Promise) returned.catch(() => {});
   return returned;
 }

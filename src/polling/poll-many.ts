@@ -338,7 +338,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 }
 
-/** Ends the wait of the one reader. */
+/** Lets `produce` wait until something has changed. Only one caller may wait at a time. */
 class Wakeup {
   #endWait: (() => void) | undefined;
 

@@ -18,8 +18,8 @@ const MIGRATION_LOCK = 7_275_824_301;
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);
  */
 export function inboxTableSql(table: string = DEFAULT_TABLE): string {
-  // Only the key has an index, and `fillfactor` leaves free space in each page. So PostgreSQL can write a commit without a change
-  // to the index. The price is that a purge reads all rows.
+  // Only the key has an index, and `fillfactor` leaves free space in each page. So PostgreSQL can mark an event as done without a
+  // change to the index. The price is that a purge reads all rows.
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
@@ -74,8 +74,8 @@ ${inboxTableSql(table)}
 END $migration$`,
 
     // Returns the attempt of each claimed key, and the state of the other keys as it was when the statement began. A key that
-    // another receiver has claimed since then may be missing. After `$4` ms an unfinished key is forgotten. Done rows are left
-    // out, because `ON CONFLICT` would lock them and make receivers wait for each other.
+    // another receiver has claimed since then may be missing. After `$4` ms an unfinished key is forgotten. The INSERT leaves
+    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other.
     claim: `WITH claimed AS (
   INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
   SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}

@@ -20,9 +20,13 @@ import {
   toNumber,
 } from './redis-client.ts';
 
-// Values: `D` once handled, `F <attempts>` after a release, `L <attempts> <end of the lease, on the clock of Redis> <token>`.
+// The value of a key is `D` if the event is done, `F <attempts>` if the key was released, and `L <attempts> <end> <token>` while
+// the key is leased; `<end>` is the end of the lease on the clock of Redis.
 
-/** Replies for each key: the attempt if we hold the lease, 0 if the event is handled, or minus the ms left of another lease. */
+/**
+ * Replies with one number for each key: the attempt if we hold the lease, 0 if the event is done, and below 0 if another receiver
+ * holds the lease, e.g. -500 if that lease ends in 500 ms.
+ */
 const CLAIM_SCRIPT = createScript(`
 local my_token, lease_ms, forget_ms = unpack(ARGV)
 local time = redis.call('TIME')

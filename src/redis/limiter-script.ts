@@ -5,7 +5,7 @@ import { createScript, MAX_PER_RUN, toNumber } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
-/** A request must be sent within this time after the start of its token; a process that needs longer renews the token. */
+/** A request must be sent within this time after its token became usable; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
 const ASK_AHEAD_MS = 100;
@@ -27,9 +27,10 @@ const KEEP_MS = 60_000;
  * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
  * Arguments: `me` is this process; `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage.
- * `share_left` is the number of tokens that the process could still take if each process used only its own share. `wanted` of its
- * calls need a token; `interactive` of these go first, and `reserve` tokens are kept for such calls. New tokens are numbered from
- * `first`. The last arguments are, for each changed token, its number and the milliseconds until its return.
+ * `share_left` is the number of tokens that the process could still take if each process used only its own share. `wanted` is the
+ * number of calls of the process that need a token, `interactive` the number of interactive calls among these, and `reserve` the
+ * number of tokens that are kept for interactive calls. New tokens are numbered from `first`. The last arguments are, for each
+ * changed token, its number and the milliseconds until its return.
  *
  * Reply, see `parseReply`: limit, free tokens, rest of the pause, milliseconds until the process asks again (0: never);
  * then for each new token the milliseconds until it may be used.
@@ -48,7 +49,7 @@ for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
 -- If the Redis client sent this command twice, because it lost the first reply, nobody uses the tokens of the first run.
--- Let them come back at their start time.
+-- Let each of these tokens come back at the moment from which it could have been used.
 local again = first
 while again < first + wanted and redis.call('ZADD', TOKENS, 'XX', 'INCR', ${-SEND_WITHIN_MS - MAX_RETURN_MS}, me .. ':' .. again) do
   again = again + 1
@@ -70,8 +71,8 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- The process that got the fewest tokens comes first, and a new process starts with the lowest count. For a new process with only
--- background calls, 0.5 is added to this count, so that a process whose interactive calls need the reserve comes before it.
+-- The process that got the fewest tokens comes first, and a new process starts with the lowest count. A new process that has only
+-- background calls starts 0.5 higher. So a process with interactive calls comes before it and can use the reserved token.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0

@@ -49,8 +49,8 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * The tokens of responses are collected for this long and then reported to Redis. This delays no request, because a token comes
- * back only a second after its response.
+ * Tokens whose responses have arrived are collected for this long, and then reported to Redis together. This delays no request,
+ * because a token comes back only a second after its response.
  */
 const REPORT_WITHIN_MS = 300;
 const RENEW_AHEAD_MS = 30;
@@ -95,10 +95,10 @@ const limiterOptions = z.strictObject({
  * Shares the rate limits among all processes that use one Redis (5 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
- * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. If Redis fails, a
- * process waits until every token that Redis granted is surely back, at most four seconds, and then uses its own share of the
- * limit. Configure Redis with `maxmemory-policy noeviction`: if Redis loses the keys, the service may refuse requests for up to
- * one second.
+ * Processes that wait take turns. If one process gets a 429, all processes pause; if one process reads an announced limit, all
+ * processes use this limit. If Redis fails, a process waits until every token that Redis granted is surely back, at most four
+ * seconds, and then uses its own share of the limit. Configure Redis with `maxmemory-policy noeviction`: if Redis loses the keys,
+ * the service may refuse requests for up to one second.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
@@ -243,7 +243,8 @@ class SharedBucket {
   #send(token: Token): void {
     const now = systemClock.now();
     if (!markSent(token, now)) return;
-    // The service counts the request, so the token is added again if `#collect` has removed it, because the request was sent late.
+    // If the request was sent late, `#collect` may have removed the token. Add the token again, because the service counts the
+    // request.
     this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }

@@ -159,7 +159,10 @@ class Round {
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   readonly #uncommitted = new Set<WorkItem>();
-  /** A promise for each claim that timed out. It resolves when the claim has succeeded late, or when another time limit is over. */
+  /**
+   * A promise for each claim that timed out. If the inbox limits the time of the store, the promise resolves when the claim
+   * succeeds late. If the store limits its time itself, the promise resolves `storeTimeoutMs` after the store has rejected.
+   */
   readonly #lateClaims: Promise<unknown>[] = [];
   /** The items of this round. */
   #items: readonly WorkItem[];
@@ -202,8 +205,9 @@ class Round {
     if (!job.items.some(isUndone)) return;
     await this.#ensureLeases(job.items);
     if (job.items.some((item) => isClaimed(item) && item.attempt > 1)) await this.#isolate(job);
-    // An attempt is counted for every event of a webhook, also for those whose callback was never called. So skip the call of only
-    // the first job that has exhausted events.
+    // An attempt is counted for every event of a webhook, also for those whose callback was never called. So an event may be
+    // exhausted although the process died each time in the callback of an earlier event. Therefore only the first job with
+    // exhausted events goes to `onDeadLetter` without a call. The callback gets the exhausted events of later jobs once more.
     const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
     const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
     const { maxAttempts, onError } = this.#settings;
@@ -230,7 +234,8 @@ class Round {
 
   /**
    * A redelivered event may kill the process. So commit what was handled before it, and give later items back until it is their
-   * turn: then no other event is repeated, none loses an attempt, and another receiver can handle them.
+   * turn. If the process dies, no other event is repeated, no attempt is counted for the later events, and another receiver can
+   * handle them.
    */
   async #isolate(job: Job): Promise<void> {
     if (this.#isOneByOne) return;
@@ -433,14 +438,14 @@ class Round {
     return true;
   }
 
-  /** Releases failed items with a counted attempt, and interrupted or uncalled items without. */
+  /** Releases the items that are not done. The attempt of a failed item counts; the attempt of any other item does not count. */
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
     const [isReleased] = await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others)]);
-    // A claim that reaches the store after the release leases the keys again and counts one more attempt, so the second release
-    // takes this attempt back. If the first release failed, the claim may only have renewed the lease, so the attempt of the
-    // failed items stays counted.
+    // A late claim can reach the store after this release. It then leases the keys again and counts one more attempt. So release
+    // the keys again after the late claim, and take this attempt back. If this release of the failed items does not succeed, the
+    // late claim may only renew their lease and count nothing. The second release then must not take their attempt back.
     const releaseAgain = () => Promise.all([this.#release(failed, isReleased), this.#release(others)]);
     for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
   }
@@ -475,8 +480,8 @@ class Round {
     if (error instanceof StoreTimeoutError) {
       this.#lateClaims.push(new Promise<void>((resolve) => error.onLateSuccess(resolve)));
     } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
-      // The store has rejected the call itself, so nobody knows when the claim reaches the database. Expect it within another time
-      // limit.
+      // The store has rejected the call itself, so nobody knows when the claim reaches the database. Assume that the claim arrives
+      // within one more `storeTimeoutMs`.
       const arrival = new Promise<void>((resolve) => unref(systemClock.setTimeout(resolve, storeTimeoutMs)));
       this.#lateClaims.push(arrival);
     }

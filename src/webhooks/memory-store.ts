@@ -140,8 +140,8 @@ function isExpired(state: KeyState, now: number): boolean {
 }
 
 /**
- * Finds the least recently used key. It keeps one iterator, because a new one would first pass the places of all deleted keys,
- * which is slow.
+ * Finds the least recently used key. It keeps one iterator: a `Map` keeps an empty slot for each deleted key for a while, and a new
+ * iterator would first step over all of these slots, which is slow.
  */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();

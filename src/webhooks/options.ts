@@ -93,8 +93,9 @@ export interface InboxOptions {
   readonly retainMs?: number | undefined;
   /**
    * After this number of failed attempts, an event goes to `onDeadLetter`, which is required with this option. Attempts that
-   * never ended, as when the process died, count as well. After that many, the event goes to `onDeadLetter` without another call.
-   * If several events of a webhook are in this state, this holds for the first one; the others are called once more. Default: 10;
+   * never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the event to
+   * `onDeadLetter` without another call. If a webhook contains several such events, only the first one goes to `onDeadLetter`
+   * without a call; the callback gets the others once more, because perhaps only the first one ends the process. Default: 10;
    * without `onDeadLetter`, there is no limit.
    */
   readonly maxAttempts?: number | undefined;

@@ -142,7 +142,10 @@ function matches(a: TrackerPayload, b: TrackerPayload, fields = MATCHED_FIELDS):
   return JSON.stringify(a, fields) === JSON.stringify(b, fields);
 }
 
-/** True when couriers overlap without matching (docs/service.md 4.3), and date and destination are the same. */
+/**
+ * True if the courier codes of the two trackers overlap but are not the same, and date and destination country are the same
+ * (docs/service.md 4.3).
+ */
 function collides(a: TrackerPayload, b: TrackerPayload): boolean {
   const overlaps = a.courierCodes.some((code) => b.courierCodes.includes(code));
   const isSamePlace = matches(a, b, ['shippingDay', 'destinationCountryCode']);

@@ -71,7 +71,7 @@ export class WebhookQueue {
   /**
    * Records how a request to the receiver ended, for the webhook history of its trackers.
    *
-   * @param sent - the push or the pushes in it
+   * @param sent - the push or the pushes that the request contained
    * @param attempt - status and result; missing parts of the request and the response are filled in
    */
   record(
