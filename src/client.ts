@@ -22,9 +22,9 @@ import { TrackingResource } from './resources/tracking.ts';
  * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL' });
  */
 export class TrackingClient {
-  /** Trackers: create, list, get, update, results, webhooks. */
+  /** Methods that create, list, read and update trackers, read or poll their results, and resend their webhooks. */
   readonly trackers: TrackersResource;
-  /** The method of the per-call plan (docs/service.md 1.2). */
+  /** `search` looks a number up once; it needs the per-call plan, in which every call is paid for (docs/service.md 1.2). */
   readonly tracking: TrackingResource;
   /** The couriers that the service supports. */
   readonly couriers: CouriersResource;

@@ -30,7 +30,10 @@ export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
   /** Identifies the call, as in its hooks and log lines (a UUID). */
   declare readonly callId?: string;
-  /** The name of the endpoint, e.g. `trackers.get`; `request` for `client.request` with any other path. */
+  /**
+   * The name of the endpoint, e.g. `trackers.get`; `request` if `client.request` was called with a method and path that are not in
+   * the endpoint table.
+   */
   declare readonly endpoint?: EndpointName | 'request';
   /** HTTP method. */
   declare readonly method?: string;

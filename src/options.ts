@@ -27,9 +27,9 @@ export interface TrackingClientOptions {
    */
   readonly baseUrl?: string | URL | undefined;
   /**
-   * The API key, or a function that is called before every attempt and returns the key. The function should read the key from
-   * memory: while it runs, no other call can use this attempt's place in the rate limit. Default: the environment variable
-   * `TRACKING_API_KEY`.
+   * The API key, or a function that is called before every attempt and returns the key. The function should be fast and read the
+   * key from memory: the attempt already holds a token of the rate limit, which no other call can use while the function runs.
+   * Default: the environment variable `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   /**
@@ -69,9 +69,9 @@ export interface TrackingClientOptions {
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
    * What to do with a 2xx that breaks its schema: `keep` returns the data as it came, `throw` rejects with
-   * `ResponseValidationError`. With `keep`, `withResponse().mismatched`, the hook `onMismatch` and one `warn` line for each
-   * endpoint and field report the mismatch. In both modes a call rejects if the result, a list of records or an item of such a
-   * list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
+   * `ResponseValidationError`. If the data is kept, the client reports the mismatch in `withResponse().mismatched`, to the hook
+   * `onMismatch`, and with one `warn` line for each endpoint and field. In both modes a call rejects if the result, a list of
+   * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */

@@ -4,7 +4,7 @@ import { systemClock } from '../common/clock.ts';
 import { run } from './program.ts';
 import { OutputError, Terminal } from './terminal.ts';
 
-/** The terminal and npx each pass on one Ctrl-C, so two signals within this time count as one. */
+/** With npx, one Ctrl-C arrives twice: from the terminal and from npx. So two signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
 
 const { stdout, stderr } = process;

@@ -3,7 +3,10 @@ import { onAbort } from './abort.ts';
 /** If a delay is longer than this, Node fires the timer after 1 ms. So a longer wait uses several timers, one after the other. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Real timers fire up to 1 ms early. If one fires more than 5 ms early, timers are faked but `performance.now()` is not. */
+/**
+ * Real timers fire up to 1 ms early. If a timer fires more than 5 ms early, we conclude that timers are faked and
+ * `performance.now()` is not.
+ */
 const TIMER_TOLERANCE_MS = 5;
 
 /** Offset added to `performance.now()` so that it keeps up with faked timers. */

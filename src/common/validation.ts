@@ -162,7 +162,7 @@ export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]:
 /**
  * A value that zod has no check for, such as an object that another realm or copy of the package made.
  *
- * @param got - names the wrong value; default: by its kind
+ * @param got - describes the wrong value in the message; default: a number as it is, and only the kind of other values
  */
 export function option<T>(
   rule: string,

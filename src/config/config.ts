@@ -28,7 +28,7 @@ export interface Config {
   readonly baseUrl: string;
   readonly account: string;
   readonly apiKey: string | (() => Promise<string>);
-  /** Masks the key in a text that quotes input. If `apiKey` is a function, this is the key that it returned last. */
+  /** Masks the key in a text that quotes input. If `apiKey` is a function, it masks the key that the function returned last. */
   readonly maskKey: (text: string) => string;
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
@@ -151,8 +151,8 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
       key = await apiKey();
     } catch (cause) {
       throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
-        // There is no API key to mask yet. But the copy leaves out most fields of the error, which may hold the request to a vault
-        // with its credentials.
+        // The function returned no key, so this call of `maskCause` masks none. It is needed because it copies only a few fields of
+        // the error: the others may hold the request to a vault, with its credentials.
         cause: maskCause(cause, ''),
       });
     }

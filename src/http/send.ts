@@ -26,7 +26,10 @@ export class Deadline {
   /** Undefined if the caller set neither `signal` nor `totalTimeoutMs`. */
   readonly signal: AbortSignal | undefined;
   phase: TimeoutPhase = 'queue';
-  /** The failure of the previous attempt: the cause of a timeout that comes before the next request is sent. */
+  /**
+   * The failure of the previous attempt. If the time is up before the next request is sent, the failure becomes the `cause` of the
+   * TimeoutError.
+   */
   lastFailure: TrackingError | undefined;
   readonly #title: string;
   readonly #totalTimeoutMs: number | undefined;

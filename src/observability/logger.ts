@@ -170,7 +170,8 @@ const logOfListener = new WeakMap<object, LogAdapter>();
  *
  * @param server - the name of the server, for the line
  * @param client - ignored if it emits no events
- * @param logger - where to log. Default: the logger that a limiter on the same driver's client has set, else the console
+ * @param logger - where to log. Default: if a `RedisLimiter` with a `logger` uses the same `client`, the logger of the limiter;
+ * else the console
  */
 export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
   if (!isEmitter(client)) return;

@@ -54,7 +54,7 @@ export class TrackersResource {
   /**
    * Creates a tracker. If a tracker with the same payload exists, returns that one and uses up no quota (docs/service.md 4.2).
    *
-   * @param input - the tracking number and hints
+   * @param input - the tracking number; optionally the courier, the destination and your own references
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the tracker; store its `trackerId`
    * @throws RequestValidationError before anything is sent; ConflictError; ShippingDateOutdatedError; QuotaExceededError
@@ -152,7 +152,7 @@ export class TrackersResource {
   /**
    * Creates a tracker and fetches its results in the same call, which can take a minute (docs/service.md 1.5).
    *
-   * @param input - the tracking number and hints
+   * @param input - the tracking number; optionally the courier, the destination and your own references
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the tracker and its results
    * @throws ResultsNotReadyError if the courier cannot be asked synchronously; else like `create`

@@ -24,7 +24,7 @@ export const KNOWN_ERROR_CODES = [
 /** An error code known today. Unlike `ErrorCode`, it refuses a misspelt one. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
-// An unknown code is classed by its status (docs/service.md 7.6).
+// If the code of an error is unknown, the HTTP status decides the class of the error (docs/service.md 7.6).
 const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; a code that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;

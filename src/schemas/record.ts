@@ -70,7 +70,7 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
  * If items are of another kind (see `hasKind`), only the first of these items is reported, and no issue of other items. Otherwise
- * the issues of other items could fill the list before it.
+ * the issues of earlier items could fill the list, and the item of another kind would not be reported.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */
@@ -134,7 +134,7 @@ export function optionalInput<Schema extends z.ZodType>(schema: Schema) {
 /**
  * A string of `min` to `max` characters.
  *
- * @param got - names a wrong value; default: by its kind
+ * @param got - describes a wrong value in the message; default: only the kind of the value
  */
 export function text(min: number, max: number, got = kindOf) {
   const rule = min === 0 ? `at most ${max} characters` : `${min} to ${max} characters`;
