@@ -28,7 +28,7 @@ export interface PostgresDedupeStoreOptions {
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** Milliseconds for one call, including its waits for a connection and for the previous statement. Default: 2,000. */
+  /** Milliseconds for one call, including the wait for a connection and for the store's statement before it. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 

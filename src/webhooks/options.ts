@@ -87,7 +87,7 @@ export interface InboxErrorContext {
 
 /** Options of an inbox; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** How long a receiver keeps an event from others, in milliseconds; renewed while its work goes on. Default: 60,000. */
+  /** How long an event is reserved for one receiver, in milliseconds; renewed while its work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
@@ -100,7 +100,7 @@ export interface InboxOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
+   * Takes an event that keeps failing; the event is done when the returned promise resolves, and tried again if it rejects.
    * For a proof of delivery the event is undefined, and `context.message` is the proof. Default: none.
    */
   readonly onDeadLetter?: DeadLetterCallback | undefined;
