@@ -287,7 +287,7 @@ describe('the package', () => {
 
   it('a hover over a field of a record → the name of its type, and its comment', () => {
     const hovers = readHovers(HOVERED);
-    expect(hovers.get('event.occurrenceDatetime')?.[1]).toMatch(/use `sortEvents`, never `new Date`/);
+    expect(hovers.get('event.occurrenceDatetime')?.[1]).toMatch(/Use `sortEvents`, never\s+`new Date`/);
     expect(hovers.get('message.tracker')?.[0]).toBe('(property) tracker: WebhookTracker');
     expect(hovers.get('message.tracker.isSubscribed')?.[1]).toMatch(/^False once the tracker is archived/);
     expect(hovers.get('message.events')?.[0]).toBe('(property) events: WebhookEvent[]');
