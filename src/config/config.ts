@@ -145,20 +145,20 @@ function checkKey(value: unknown): string {
 
 function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
   if (typeof apiKey !== 'function') return checkKey(apiKey);
+  let lastKey = '';
   return async () => {
     let key: unknown;
     try {
       key = await apiKey();
     } catch (cause) {
       throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
-        // The function returned no key, so this call of `maskCause` masks none. It is needed because it copies only a few fields of
-        // the error: the others may hold the request to a vault, with its credentials.
-        cause: maskCause(cause, ''),
+        // Only a few fields of the error are copied: the others may hold the request to a vault, with its credentials.
+        cause: maskCause(cause, lastKey),
       });
     }
-    const checked = checkKey(key);
-    onKey(checked);
-    return checked;
+    lastKey = checkKey(key);
+    onKey(lastKey);
+    return lastKey;
   };
 }
 

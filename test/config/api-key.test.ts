@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
-import { catchRejection } from '../support/make-client.ts';
+import { API_KEY, catchRejection } from '../support/make-client.ts';
 
 /** Resolves a key that a caller without types could pass. */
 const resolveKey = (apiKey: unknown) =>
@@ -73,5 +73,16 @@ describe('a function', () => {
       cause: { name, code, message, stack, cause: { message: '403' } },
     });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hvs.secret');
+  });
+
+  test('a later call of the function throws an error with the earlier key → masked in `cause`', async () => {
+    const readKey = resolveKeySource(
+      vi
+        .fn()
+        .mockResolvedValueOnce(API_KEY)
+        .mockRejectedValue(new Error(`cannot renew ${API_KEY}`)),
+    );
+    await readKey();
+    expect(await catchRejection(readKey())).toMatchObject({ cause: { message: 'cannot renew [redacted]' } });
   });
 });
