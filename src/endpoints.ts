@@ -185,7 +185,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { body: trackingSearchInputSchema },
     response: { unwrap: inData('trackings'), schema: perCallTrackingListSchema },
-    summary: 'Looks a number up once, on the per-call plan; creates no tracker and is paid per call.',
+    summary: 'Looks a number up once, without a tracker; needs the per-call plan, which bills each call.',
   },
   'couriers.list': {
     method: 'GET',

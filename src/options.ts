@@ -8,13 +8,13 @@ export interface RetryOptions {
   /** Maximum number of retries of one call, also after a 429. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
   /**
-   * Longest wait before a retry, in milliseconds: if the service asks for a longer wait, the call rejects instead of waiting.
+   * Longest wait that the service may ask for, in milliseconds; if it asks for a longer one, the call rejects at once.
    * Default 60,000; 3,600,000 for `createMany` and polls.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait between two attempts, in milliseconds, unless the service asks for a longer one. Waits grow from half a second
-   * up to a limit. Each call chooses its own limit at random, between half of this value and the whole value. Default 8,000.
+   * Longest wait that the client chooses itself, in milliseconds; the service may ask for a longer one. Waits grow from half a
+   * second up to a limit. Each call chooses its own limit at random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
 }

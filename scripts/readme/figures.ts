@@ -73,7 +73,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   'receiver figures': () => {
     const { results } = receivers;
     const formatCase = ({ eventsPerWebhook, copies }: (typeof results)[number]) =>
-      `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'}, ${copies === 1 ? 'once' : `${copies} times`}`;
+      `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'} per webhook, sent ${copies === 1 ? 'once' : `${copies} times`}`;
     const cases = [...new Set(results.map(formatCase))];
     const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
       const measured = results.filter((result) => result.name === name);

@@ -28,7 +28,10 @@ export interface PostgresDedupeStoreOptions {
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** Milliseconds for one call, including the wait for a connection and for the store's statement before it. Default: 2,000. */
+  /**
+   * Milliseconds for one call, including the waits for a connection and for the statement of the calls before it. The store sends
+   * one claim at a time; calls that wait for it share the next one. Commits and releases do the same. Default: 2,000.
+   */
   readonly commandTimeoutMs?: number | undefined;
 }
 

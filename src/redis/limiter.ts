@@ -69,7 +69,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
    * Default: 1, so without Redis several processes together exceed the limit.
    */
   readonly processes?: number | undefined;
-  /** Time limit for a reply of Redis, in milliseconds; after it Redis counts as unavailable. Default: 500. */
+  /** Time limit for a reply of Redis, in milliseconds; if it is exceeded, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;

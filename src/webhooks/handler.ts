@@ -51,7 +51,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    * the check off.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: an inbox with `store`. */
+  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: a new inbox with `store`. */
   readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;

@@ -92,11 +92,11 @@ export interface InboxOptions {
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /**
-   * After this number of failed attempts, an event goes to `onDeadLetter`, which is required with this option. Attempts that
-   * never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the event to
-   * `onDeadLetter` without another call. If a webhook contains several such events, only the first one goes to `onDeadLetter`
-   * without a call; the callback gets the others once more, because perhaps only the first one ends the process. Default: 10;
-   * without `onDeadLetter`, there is no limit.
+   * After this number of failed attempts, an event goes to `onDeadLetter`; set this option only with `onDeadLetter`. Attempts
+   * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
+   * event to `onDeadLetter` without another call. If a webhook contains several such events, only the first one goes to
+   * `onDeadLetter` without a call; the callback gets the others once more, because perhaps only the first one ends the process.
+   * Default: 10 with `onDeadLetter`; without `onDeadLetter`, there is no limit.
    */
   readonly maxAttempts?: number | undefined;
   /**
