@@ -80,7 +80,7 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
     handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
     const stats = await handle.stat();
     if (stats.dev === input.dev && stats.ino === input.ino)
-      throw new CommandError('--failures names the file to import; choose another file');
+      throw new CommandError('--failures is the same file as the CSV file to import; choose another file');
     if (stats.isFile()) {
       await handle.truncate();
       await handle.chmod(OWNER_ONLY_MODE);

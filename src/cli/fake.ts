@@ -60,10 +60,10 @@ export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenario per number').choices(PLAYS).default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
     )
     .option('--speed <number>', 'scenario speed; at 60, an hour is a minute', parseSpeed, 1)
-    .option('--fail <what>', 'failure to plan: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
+    .option('--fail <what>', 'failure to simulate: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
     .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
     .option('--limit <n>', 'requests per second: [ENDPOINT:]NUMBER, or off', repeatable(parseLimit))
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
@@ -77,7 +77,7 @@ export function addFake(program: Command, { terminal }: Context): void {
     .addHelpText(
       'after',
       `
-ENDPOINT: all or one such as trackers.get. TIMES: a number (default: 1) or all.
+ENDPOINT: "all", or one such as trackers.get. TIMES: a number, or "all".
 FAILURE: 400 to 599, ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
@@ -136,7 +136,7 @@ function parseFailure(text: string) {
   // Zero failures cannot be planned.
   if (!times)
     throw new CommandError(
-      `Expected TIMES in \`--fail\` to be all, or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(count)}`,
+      `Expected TIMES in \`--fail\` to be "all" or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(count)}`,
     );
   const kind = KINDS.find((name) => name === what);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };

@@ -42,7 +42,9 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
   const command = program
     .command('import <file>')
     .summary('Create a tracker for each row of a CSV file (billed)')
-    .description('Create a tracker (billed) for each row of a CSV file; - reads standard input.')
+    .description(
+      'Create a tracker (billed) for each row of a CSV file. To read standard input,\ngive "-" as the file.',
+    )
     .option('--failures <file>', 'file for the failed rows (default: beside the CSV file)')
     .option('--overwrite', 'replace an existing file of failures')
     .option('--delimiter <char>', 'character between fields, or "tab" (default: detected)', parseDelimiter)
@@ -52,7 +54,7 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
       `
 The first line names the columns; only trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-Names may differ in case and in spaces, - and _. Other columns are not sent.`,
+In names, case, spaces, "-" and "_" do not matter. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
@@ -129,7 +131,7 @@ function findFaults(cells: readonly string[], fields: Fields, columns: number): 
   const { trackingNumber = '', shippingDate = '' } = nameCells(cells, fields);
   if (/^\d([.,]\d+)?E\+\d+$/i.test(trackingNumber))
     faults.push(
-      `the spreadsheet has shortened the tracking number to ${trackingNumber}; format its column as text`,
+      `the spreadsheet has shortened the tracking number to ${trackingNumber}; format its column as text, then enter the number again`,
     );
   const [date] = /^(?!\d{4}-)\d{1,4}[./-]\d{1,2}[./-]\d{1,4}/.exec(shippingDate) ?? [];
   if (date !== undefined) faults.push(`the date ${date} must have the form YYYY-MM-DD, as in 2026-11-15`);
@@ -251,6 +253,6 @@ function formatSummary(
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   const others = reasons.length - MAX_REASONS;
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
-  if (failures.count() > 0) lines.push(`Failed rows: ${failures.path}`);
+  if (failures.count() > 0) lines.push(`Failed rows (correct them, then import this file): ${failures.path}`);
   return lines;
 }

@@ -65,10 +65,10 @@ describe('the flags of the fake', () => {
     ],
     [
       '--fail all:500:often',
-      'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got "often"',
+      'Expected TIMES in `--fail` to be "all" or a whole number from 1 to 1000000, got "often"',
     ],
-    ['--fail 500:0', 'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got "0"'],
-    ['--fail 500:', 'Expected TIMES in `--fail` to be all, or a whole number from 1 to 1000000, got ""'],
+    ['--fail 500:0', 'Expected TIMES in `--fail` to be "all" or a whole number from 1 to 1000000, got "0"'],
+    ['--fail 500:', 'Expected TIMES in `--fail` to be "all" or a whole number from 1 to 1000000, got ""'],
     // A user name or a key may be secret, so these messages do not show the text.
     ['--webhook-url ftp://host/', webhookUrlRule],
     ['--webhook-url http://user:hunter2@host/', webhookUrlRule],

@@ -75,7 +75,9 @@ describe('import', () => {
       'Why',
       expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 4\)$/),
       expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 6\)$/),
-      expect.stringMatching(/^Failed rows: .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
+      expect.stringMatching(
+        /^Failed rows \(correct them, then import this file\): .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/,
+      ),
     ]);
   });
 

@@ -114,7 +114,7 @@ describe('the command', () => {
   });
 
   it.each([
-    ['', '0', 2, /, got http:; .* with `--allow-insecure-http`\n$/],
+    ['', '0', 2, / with `--allow-insecure-http`\), got http:\/\/\n$/],
     ['--allow-insecure-http', '0', 1, /^tracking-client: .* 401/],
     ['', 'true', 1, /^tracking-client: .* 401/],
     ['', '1', 1, /^tracking-client: .* 401/],
