@@ -5,7 +5,14 @@ import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts
 import { telemetryHooks } from '../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../src/options.ts';
 import { TRACKER } from './support/calls.ts';
-import { BASE_URL, catchRejection, makeClient, networkFailure, type Step } from './support/make-client.ts';
+import {
+  API_KEY,
+  BASE_URL,
+  catchRejection,
+  makeClient,
+  networkFailure,
+  type Step,
+} from './support/make-client.ts';
 import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
@@ -281,9 +288,22 @@ describe('hooks that fail', () => {
     expect(await get(GOT, hooks, { logger, logLevel: 'warn' })).toEqual(TRACKER);
     await Promise.resolve();
     const warnings = Object.keys(hooks).map(
-      (name) => `[tracking-client] Your hook \`${name}\` threw an error; the call continues`,
+      (name) => `[tracking-client] Your hook \`${name}\` threw an error; the call continues: boom`,
     );
     expect(warn.mock.calls).toEqual(warnings.map((warning) => [warning]));
+  });
+
+  test('a hook whose error contains the API key → the warning has the error with the key masked', async () => {
+    const warn = vi.fn();
+    const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
+    const onRequest = () => {
+      throw new Error(`no tracer for ${API_KEY}`);
+    };
+    await get(GOT, { onRequest }, { logger, logLevel: 'warn' });
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/; the call continues: no tracer for /),
+    );
+    expect(String(warn.mock.calls)).not.toContain(API_KEY);
   });
 
   test('a hook that changes its argument → the other hooks get the original values', async () => {

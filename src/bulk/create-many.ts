@@ -18,6 +18,7 @@ import { CallFailure } from '../http/api-promise.ts';
 import { type CallContext, execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
 import { mayHaveBeenCarriedOut } from '../http/retry.ts';
+import { formatError } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
@@ -245,8 +246,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;
-    const onFailure = () =>
-      this.#context.config.logger.warn('`onProgress` threw an error; the run continues');
+    const { logger, maskKey } = this.#context.config;
+    const onFailure = (error: unknown) =>
+      logger.warn(maskKey(`\`onProgress\` threw an error; the run continues: ${formatError(error)}`));
     callGuarded(() => this.#settings.onProgress(summary), onFailure);
   }
 }
@@ -269,7 +271,7 @@ function checkItem(config: Config, index: number, input: TrackerInput): CheckedI
     };
   } catch (error) {
     if (!(error instanceof RequestValidationError)) {
-      const message = 'Expected `input` to be writable as JSON, got a value that cannot be read';
+      const message = '`input` could not be read: one of its getters threw an error; pass a plain object';
       return { index, input, errors: [{ code: 'validation_error', message }] };
     }
     const errors = error.issues.map((issue) => {

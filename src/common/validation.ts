@@ -27,6 +27,7 @@ export function kindOf(value: unknown): string {
   if (typeof value === 'undefined') return 'undefined';
   if (value instanceof Date) return 'a Date';
   if (value instanceof Promise) return 'a Promise';
+  if (typeof value === 'object' && Symbol.iterator in value) return 'an iterable object';
   if (typeof value === 'object') return 'an object';
   return `a ${typeof value}`;
 }
@@ -248,7 +249,7 @@ export const headersOption = z
   .superRefine((headers, context) => {
     // A Map or `Headers` has no fields of its own and would pass as empty; the keys of an array are not header names.
     if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
-      const rule = 'to be an object of header names and values';
+      const rule = "to be a plain object, as in { 'x-source': 'shop' }";
       context.addIssue({ code: 'custom', input: headers, params: { rule } });
       return;
     }

@@ -192,11 +192,9 @@ function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   if (search !== '' || hash !== '') refuseOption('baseUrl', 'without a query or a fragment', value);
   const isHttpAllowed = protocol === 'http:' && (allowInsecureHttp || LOOPBACK_HOST.test(hostname));
   if (protocol !== 'https:' && !isHttpAllowed) {
-    const hint =
-      protocol === 'http:'
-        ? '; http: is allowed only for this machine (localhost), or with `allowInsecureHttp`'
-        : '';
-    throw new ConfigurationError(`Expected \`baseUrl\` to begin with https:, got ${protocol}${hint}`);
+    const rule = 'https:// (or http://, but only for localhost or with `allowInsecureHttp`)';
+    const got = protocol === 'http:' ? 'http://' : `"${protocol}"`;
+    throw new ConfigurationError(`Expected \`baseUrl\` to begin with ${rule}, got ${got}`);
   }
   return origin + pathname.replace(/\/+$/, '');
 }

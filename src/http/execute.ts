@@ -208,7 +208,7 @@ async function takePermit(
     if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();
     const notSent = sentAttempts === 0 ? 'was not sent' : 'was not sent again';
     const pause = `the service has asked to wait another ${Math.ceil(pausedForMs / 1000)} s`;
-    const message = `${request.title} ${notSent}: ${pause}, which is longer than \`retry.maxRetryAfterMs\` (${maxRetryAfterMs / 1000} s)`;
+    const message = `${request.title} ${notSent}: ${pause}, which is longer than \`retry.maxRetryAfterMs\` (${maxRetryAfterMs / 1000} s); try again after that time`;
     throw new RateLimitError(message, {
       status: 429,
       errors: [],

@@ -156,13 +156,19 @@ const PATH_RULE = expected(
   quotePath,
 );
 
-/** Refuses iterables such as a Map: they have no fields, so they would be sent as an empty query. */
-function isQuery(query: unknown): boolean {
-  if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
-  return Object.values(query).every(
-    (value) => value === null || ['undefined', 'string', 'number', 'boolean'].includes(typeof value),
-  );
-}
+const queryOption = z.custom<object>().superRefine((query, context) => {
+  // A Map has no fields of its own and would be sent as an empty query.
+  if (typeof query !== 'object' || query === null || Symbol.iterator in query) {
+    const rule = 'to be a plain object, as in { page: 2 }';
+    context.addIssue({ code: 'custom', input: query, params: { rule } });
+    return;
+  }
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || ['undefined', 'string', 'number', 'boolean'].includes(typeof value)) continue;
+    const rule = 'to be a string, number or boolean';
+    context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+  }
+});
 
 function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
@@ -178,7 +184,7 @@ const rawRequestSchema = z
         (path) => !hasDotSegment(path),
         expected('to have no part `.` or `..`, even encoded', quotePath),
       ),
-    query: z.custom(isQuery, expected('to be an object of texts, numbers and booleans')).optional(),
+    query: queryOption.optional(),
     body: z.unknown(),
     idempotent: z.boolean().optional(),
   })

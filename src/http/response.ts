@@ -1,5 +1,5 @@
 import { maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
-import { formatPath, isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type ApiError,
@@ -83,7 +83,7 @@ function readPayload(exchange: Exchange): unknown {
   const parsed = parseBody(response);
   if ('problem' in parsed) {
     if (rules.isStatusEnough) return {};
-    throw createBodyError(exchange, text, `${parsed.problem} instead of its documented JSON`);
+    throw createBodyError(exchange, text, parsed.problem);
   }
   // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
@@ -107,17 +107,21 @@ function isSuccess({ status, text }: RawResponse, rules: ResponseRules): boolean
 
 function parseBody(response: RawResponse): { readonly json: unknown } | { readonly problem: string } {
   const { headers, text, key } = response;
-  if (text.trim() === '') return { problem: 'an empty body' };
+  if (text.trim() === '') return { problem: 'an empty body instead of its documented JSON' };
   const type = headers.get('content-type');
   if (type !== null && !JSON_TYPE.test(type)) {
     const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
-    if (!isAttachment)
-      return { problem: `content of type ${formatHeaderText(type, key).replace(/;.*/, '')}` };
+    if (!isAttachment) {
+      const shortType = formatHeaderText(type, key).replace(/;.*/, '');
+      return {
+        problem: `content of type ${shortType} instead of its documented JSON; is the base URL right?`,
+      };
+    }
   }
   try {
     return { json: JSON.parse(text) };
   } catch {
-    return { problem: 'a body that is not valid JSON' };
+    return { problem: 'a body that is not valid JSON instead of its documented JSON' };
   }
 }
 
@@ -142,9 +146,8 @@ function createMismatchError(
   total: number,
 ): ResponseValidationError {
   const [first] = issues;
-  const field = first === undefined ? 'data' : formatPath(first.path, 'data');
   const more = total > MAX_ISSUES ? ' (and more)' : total > 1 ? ` (and ${total - 1} more)` : '';
-  const message = `${exchange.request.title} responded with an unexpected \`${field}\`: ${excerpt(first?.message ?? '')}${more}`;
+  const message = `The response of ${exchange.request.title} is not as documented: ${excerpt(first?.message ?? '')}${more}`;
   return new ResponseValidationError(message, { ...maskFacts(exchange.response, payload), issues });
 }
 
@@ -227,9 +230,19 @@ function excerpt(body: unknown): string {
   }
 }
 
-function describe({ status, errors, body, requestId }: ApiErrorDetails, title: string): string {
-  if (status >= 300 && status <= 399)
-    return `${title} responded with a redirect (${status}), which is not followed; set \`baseUrl\` to the final URL`;
+/** Returns the origin alone, because the path or the query of a redirect may contain a secret. */
+function readRedirectOrigin(headers: Headers): string | undefined {
+  const location = headers.get('location') ?? '';
+  const url = URL.canParse(location) ? new URL(location) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
+}
+
+function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {
+  if (status >= 300 && status <= 399) {
+    const origin = readRedirectOrigin(headers);
+    const target = origin === undefined ? '' : ` to ${origin}`;
+    return `${title} responded with a redirect${target} (${status}), which is not followed; set the base URL to the final URL`;
+  }
   const code = decidingCode(errors);
   const deciding = errors.find((item) => item.code === code);
   const quote =

@@ -15,7 +15,7 @@ import type { PreparedRequest } from './prepare.ts';
 import { createBodyError, type RawResponse } from './response.ts';
 
 const ACTIVITIES: Record<TimeoutPhase, string> = {
-  queue: 'waiting for a rate limit token',
+  queue: 'waiting for its turn under the rate limit',
   headers: 'waiting for a response',
   body: 'reading the response',
   backoff: 'waiting to try again',

@@ -122,7 +122,7 @@ export class LongPauseError extends TrackingError {
 
   constructor(pausedForMs: number) {
     super(
-      `The service pauses this endpoint for ${Math.ceil(pausedForMs)} ms more, which is longer than the call waits; raise \`maxRetryAfterMs\``,
+      `The service has paused this endpoint for another ${Math.ceil(pausedForMs)} ms, which is longer than \`maxPauseMs\`; try again after that time`,
     );
     this.pausedForMs = pausedForMs;
   }

@@ -58,7 +58,7 @@ export class CallReport {
     for (const { path, message } of mismatched) {
       // Warn once for each field, because a service that sends an unusual field sends it with every response.
       const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
-      const text = `${this.#title}: ${message}; the value is kept`;
+      const text = `The response of ${this.#title} is not as documented: ${message}; the client returns the value unchanged`;
       this.#logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
     }
   }
@@ -93,7 +93,7 @@ export class CallReport {
       // Warn only after a retry: otherwise the caller learns of the failure from the rejection. An abort is the caller's own wish.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was aborted`;
-      const text = `${reason}; gave up after attempt ${this.#attempt}`;
+      const text = attempts === 0 ? reason : `${reason}; gave up after attempt ${attempts}`;
       this.#log(level, text, { ...describeError(error), durationMs });
     } else if (this.#wasRetried) {
       this.#log('info', `${this.#title} succeeded at attempt ${this.#attempt}`, { durationMs });

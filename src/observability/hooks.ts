@@ -4,7 +4,7 @@ import { callGuarded } from '../common/guarded.ts';
 import { functionOption, type OptionShape, quoteValue, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError, type TrackingError } from '../errors.ts';
-import type { LogAdapter } from './logger.ts';
+import { formatError, type LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
 export interface CallInfo {
@@ -144,7 +144,8 @@ export function resolveHooks(
   const resolved = new Map<string, (info: object) => void>();
   for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
-    const onFailure = () => logger.warn(`Your hook \`${name}\` threw an error; the call continues`);
+    const onFailure = (error: unknown) =>
+      logger.warn(maskKey(`Your hook \`${name}\` threw an error; the call continues: ${formatError(error)}`));
     const callPrevious = resolved.get(name);
     resolved.set(name, (info) => {
       callPrevious?.(info);

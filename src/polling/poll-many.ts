@@ -364,7 +364,7 @@ export function pollMany(
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
-      `Polling \`${id}\` has ended: \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
+      `Polling \`${id}\` has ended: your \`until\` or \`intervalMs\`, or reading \`knownKeys\`, threw an error; see \`cause\``,
       { cause: error },
     );
     pointToCallSite(failure, callSite);

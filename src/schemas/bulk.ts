@@ -18,7 +18,11 @@ export const MAX_BULK_ITEMS = 100;
 export const BULK_STATUSES = ['success', 'partial', 'error'] as const;
 export const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
-const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, kindOf, 'items');
+const rightSize = expected(
+  `to have 1 to ${MAX_BULK_ITEMS} items (\`trackers.createMany\` takes any number)`,
+  kindOf,
+  'items',
+);
 
 /** The body of a bulk request. The number of items is checked before the items. */
 export const bulkInputSchema = z

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { formatPath, quoteValue } from '../common/validation.ts';
+import { describeBrokenRule, quoteValue } from '../common/validation.ts';
 import { type FieldsOf, namedRecord, nullish, openEnums } from './record.ts';
 
 const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
@@ -24,18 +24,27 @@ const MAX_COURIER_CODES = 3;
 /** One courier code, or up to three of them (docs/service.md 3.2). */
 export type CourierCodes = string | readonly string[];
 
+const ITEM_RULE = 'to be a non-empty string';
+
+function isCourierCode(code: unknown): boolean {
+  return typeof code === 'string' && code.trim() !== '';
+}
+
 function findBrokenCourierRule(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim() === '' ? 'to be a courier code' : undefined;
   if (!Array.isArray(value)) return 'to be a courier code or an array of courier codes';
   if (value.length > MAX_COURIER_CODES) return `to have at most ${MAX_COURIER_CODES} codes`;
-  if (!value.every((code) => typeof code === 'string' && code.trim() !== ''))
-    return 'to contain courier codes only';
-  return undefined;
+  return value.every(isCourierCode) ? undefined : ITEM_RULE;
 }
 
 const courierError = {
-  error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) =>
-    `Expected \`${formatPath(issue.path ?? [])}\` ${findBrokenCourierRule(issue.input)}, got ${quoteValue(issue.input)}`,
+  error: ({ path = [], input }: { path?: PropertyKey[] | undefined; input?: unknown }) => {
+    const rule = findBrokenCourierRule(input);
+    if (rule !== ITEM_RULE || !Array.isArray(input))
+      return describeBrokenRule({ path, input }, rule ?? '', quoteValue);
+    const index = input.findIndex((code) => !isCourierCode(code));
+    return describeBrokenRule({ path: [...path, index], input: input[index] }, rule, quoteValue);
+  },
 };
 
 /** One courier code or an array of at most three (docs/service.md 3.2). */

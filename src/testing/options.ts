@@ -4,8 +4,12 @@ import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   countOption,
   delayOption,
+  describeBrokenRule,
   expected,
+  formatPath,
   functionOption,
+  isJsonObject,
+  kindOf,
   type OptionShape,
   option,
   quoteValue,
@@ -110,14 +114,24 @@ export const speedOption = option<number>(
   quoteValue,
 );
 
+/** Like `expected`, for a union that ends with an object of options: if an option of the object is invalid, names that option. */
+function namingOption(rule: string) {
+  return {
+    error: (issue: z.core.$ZodRawIssue) => {
+      const broken = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined;
+      return isJsonObject(issue.input) && broken !== undefined
+        ? `Invalid \`${formatPath(issue.path ?? [])}\`: ${broken.message}`
+        : describeBrokenRule(issue, rule, kindOf);
+    },
+  };
+}
+
 /** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
 export const switchWithOptions = <Shape extends z.ZodRawShape>(options: z.ZodObject<Shape, z.core.$strict>) =>
   z
     .union(
       [z.boolean(), options],
-      expected(
-        `to be true, false, or an object with valid options (${Object.keys(options.shape).join(', ')})`,
-      ),
+      namingOption(`to be true, false, or an object with options (${Object.keys(options.shape).join(', ')})`),
     )
     .transform((value) => ({
       isOn: value !== false,
@@ -137,7 +151,9 @@ const limitsOptions = z.strictObject(
 
 const apiKey = z.string(expected('to be a key without spaces')).regex(/^\S+$/);
 
-const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`, quoteValue);
+const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`, (play) =>
+  quoteValue([play].flat().find((name) => !PLAY_NAMES.some((known) => known === name))),
+);
 const playOption = z.enum(PLAY_NAMES, playRule);
 
 const fakeOptions = z.strictObject({
@@ -146,7 +162,7 @@ const fakeOptions = z.strictObject({
   limits: z
     .union(
       [z.literal(false), limitsOptions],
-      expected('to be false, or whole numbers by endpoint, as in { "trackers.get": 5 }'),
+      namingOption('to be false, or whole numbers by endpoint, as in { "trackers.get": 5 }'),
     )
     .default({}),
   limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),

@@ -97,7 +97,7 @@ describe('invalid inputs', () => {
     [
       'a getter that throws',
       lazy,
-      'Expected `input` to be writable as JSON, got a value that cannot be read',
+      '`input` could not be read: one of its getters threw an error; pass a plain object',
     ],
   ])('%s → outcome invalid, with the reason', async (_, input, message) => {
     // Sound for a test of inputs that the compiler would refuse.

@@ -38,7 +38,7 @@ describe('refused', () => {
     '%s → ConfigurationError, because the key would be sent unencrypted',
     (value) => {
       expect(() => resolveBaseUrl(value, false)).toThrow(
-        /^Expected `baseUrl` to begin with https:, got http:; http: is allowed only for this machine /,
+        /^Expected `baseUrl` to begin with https:\/\/ \(or http:\/\/, but only for localhost .*\), got http:\/\/$/,
       );
     },
   );

@@ -76,7 +76,7 @@ describe('headers', () => {
   test.each([null, 5, 'x', [['a', 'b']], new Headers(), new Map([['a', 'b']])])(
     '%s → ConfigurationError',
     (value) => {
-      const message = /^Expected `headers` to be an object of header names and values, got /;
+      const message = /^Expected `headers` to be a plain object, as in { 'x-source': 'shop' }, got /;
       expect(() => callOptions({ headers: value })).toThrow(message);
     },
   );

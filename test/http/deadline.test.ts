@@ -91,7 +91,7 @@ describe('fields of the error', () => {
     const { client, requests } = makeClient(OK, { rateLimit: {} });
     await client.couriers.list();
     const { error, endedAt } = await rejectInVirtualTime(() => client.couriers.list({ totalTimeoutMs: 200 }));
-    const message = `${TITLE} ran out of \`totalTimeoutMs\` (200 ms) while waiting for a rate limit token`;
+    const message = `${TITLE} ran out of \`totalTimeoutMs\` (200 ms) while waiting for its turn under the rate limit`;
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 200, message });
     expect(endedAt).toBe(200);
     await vi.runAllTimersAsync();

@@ -51,7 +51,7 @@ describe('messages', () => {
     [{ body: '{"data":' }, 'a body that is not valid JSON instead of its documented JSON'],
     [
       { body: '<p>', headers: { 'content-type': 'text/html; charset=x' } },
-      'content of type text/html instead of its documented JSON',
+      'content of type text/html instead of its documented JSON; is the base URL right?',
     ],
   ])('%j → %s', async (response, words) => {
     expect(await catchRejection(list(response))).toMatchObject({
@@ -67,7 +67,7 @@ describe('messages', () => {
     expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'GET https://api.example.test/public/v1/trackers/{trackerId} responded with an unexpected `isTracked`: Expected `isTracked` to be true or false, got a string of 3 characters',
+        'The response of GET https://api.example.test/public/v1/trackers/{trackerId} is not as documented: Expected `isTracked` to be true or false, got a string of 3 characters',
       issues: [{ path: ['isTracked'], code: 'invalid_type' }],
     });
   });
@@ -170,11 +170,14 @@ describe('redirects', () => {
   test.each([300, 301, 302, 303, 307, 308, 399])(
     '%d → an error that explains why the redirect is not followed',
     async (status) => {
-      const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
+      const { client, requests } = makeClient({
+        status,
+        headers: { location: 'https://evil.test/login?token=hunter2' },
+      });
       expect(await catchRejection(client.couriers.list())).toMatchObject({
         name: 'ApiError',
         status,
-        message: `GET https://api.example.test/public/v1/couriers responded with a redirect (${status}), which is not followed; set \`baseUrl\` to the final URL`,
+        message: `GET https://api.example.test/public/v1/couriers responded with a redirect to https://evil.test (${status}), which is not followed; set the base URL to the final URL`,
       });
       expect(requests).toHaveLength(1);
     },
@@ -228,7 +231,7 @@ describe('a success with invalid fields', () => {
     expect(fields).toEqual(['data[].createdAt', 'data[].isTracked']);
     expect(log.warn).toHaveBeenCalledWith(
       expect.stringMatching(
-        /^\[tracking-client\] GET \S+\/trackers: Expected `data\[1\]\.isTracked` to be .*; the value is kept$/,
+        /^\[tracking-client\] The response of GET \S+\/trackers is not as documented: Expected `data\[1\]\.isTracked` to be .*; the client returns the value unchanged$/,
       ),
       expect.objectContaining({ callId: UUID, status: 200, requestId: 'req-1', field: 'data[].isTracked' }),
     );
@@ -297,7 +300,9 @@ test('a page of 10,000 wrong records → 20 issues, and a message that mentions 
   const { client } = makeClient({ body: { data: { couriers } } }, { invalidResponse: 'throw' });
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
-    message: expect.stringMatching(/ unexpected `data\[0\]\.courierCode`: .* \(and more\)$/),
+    message: expect.stringMatching(
+      / is not as documented: Expected `data\[0\]\.courierCode` .* \(and more\)$/,
+    ),
     issues: { length: 20 },
   });
 });

@@ -25,7 +25,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['searchBy', 'trackingNumber', 'to be'],
     ['signal', 'stop', 'to be'],
     ['timeoutMs', -5, 'to be'],
-    ['headers', ['x'], 'to be an object of header names and values'],
+    ['headers', ['x'], "to be a plain object, as in { 'x-source': 'shop' }"],
   ])('%s: %s → ConfigurationError that names the option', (name, value, rule) => {
     expect(() => METHODS[method]({ [name]: value })).toThrow(ConfigurationError);
     expect(() => METHODS[method]({ [name]: value })).toThrow(`Expected \`${name}\` ${rule}`);

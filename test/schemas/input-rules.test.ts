@@ -85,14 +85,6 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     ['destinationCountryCode', COUNTRY, ['', 'F', 'FRAN', 'F1', 'F R', 'ÉE']],
     ['courierCode', 'to have at most 3 codes, got an array of 4', [['a', 'b', 'c', 'd']]],
     ['courierCode', 'to be a courier code, got', ['', ' ']],
-    [
-      'courierCode',
-      'to contain courier codes only, got an array of 2',
-      [
-        ['a', ''],
-        ['a', 5],
-      ],
-    ],
     ['courierCode', 'to be a courier code or an array of courier codes, got 5', [5]],
     ['settings.restrictTrackingToCourierCode', 'to have at most 3 codes, got an array of 4', [[...'abcd']]],
     ['recipient', 'to be an object, got a string of 1 character', ['x']],
@@ -104,6 +96,15 @@ describe('a value that breaks a rule → one message with field and rule', () =>
       expect(messages(withField(path, value))).toEqual([
         expect.stringContaining(`Expected \`${path}\` ${rule}`),
       ]);
+  });
+
+  test.each([
+    ['', 'an empty string'],
+    [5, '5'],
+  ])('%j among courier codes → a message that names the item', (code, got) => {
+    expect(messages({ courierCode: ['a', code] })).toEqual([
+      `Expected \`courierCode[1]\` to be a non-empty string, got ${got}`,
+    ]);
   });
 
   test.each([

@@ -13,8 +13,16 @@ describe('bulk input', () => {
 
   const BAD_EMAIL = { ...item, recipient: { email: 'x' } };
   test.each([
-    ['no item', [], '`items` to have 1 to 100 items, got an array of 0'],
-    ['101 items', Array(101).fill(item), '`items` to have 1 to 100 items, got an array of 101'],
+    [
+      'no item',
+      [],
+      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an array of 0',
+    ],
+    [
+      '101 items',
+      Array(101).fill(item),
+      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an array of 101',
+    ],
     ['nothing', undefined, '`items` to be an array, got undefined'],
     ['a single item', item, '`items` to be an array, got an object'],
     ['an item that is null', [null], '`items[0]` to be an object, got null'],

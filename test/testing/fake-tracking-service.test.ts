@@ -114,16 +114,26 @@ describe('createFakeTrackingService with invalid options', () => {
   });
 
   it.each([
-    [{ latencyMs: 'abc' }, '`latencyMs` to be a function, or a number of milliseconds from 0 to 2147483647'],
+    [
+      { latencyMs: 'abc' },
+      'Expected `latencyMs` to be a function, or a number of milliseconds from 0 to 2147483647',
+    ],
     [
       { plans: { perShipment: { quota: '5' } } },
-      '`plans.perShipment` to be true, false, or an object .*quota',
+      'Invalid `plans.perShipment`: Expected `quota` to be a whole number',
     ],
-    [{ limits: { 'trackers.get': '5' } }, '`limits` to be false, or whole numbers by endpoint'],
+    [
+      { plans: { perCall: 5 } },
+      'Expected `plans.perCall` to be true, false, or an object with options .quota., got a number',
+    ],
+    [{ limits: { 'trackers.get': '5' } }, 'Invalid `limits`: Expected `trackers.get` to be a whole number'],
+    [{ limits: { 'trackers.gett': 5 } }, 'Unknown option `limits\\["trackers.gett"\\]`; known options: '],
+    [{ limits: 5 }, 'Expected `limits` to be false, or whole numbers by endpoint'],
+    [{ play: ['delivered', 'lost'] }, "Expected `play` to be one of .*, or an array of these, got 'lost'"],
   ])('%j → a message that names the valid values', (options, message) => {
     // A caller without types could pass this.
     const create = createFakeTrackingService as (options: object) => unknown;
-    expect(() => create(options)).toThrow(new RegExp(`^Expected ${message}`));
+    expect(() => create(options)).toThrow(new RegExp(`^${message}`));
   });
 
   it('a misspelt option of listen → rejects with the known options', async () => {
