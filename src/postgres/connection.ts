@@ -149,7 +149,7 @@ export function batched<Item, Result>(
     waiting.push(call);
     void sendWaiting();
     try {
-      return await callStore(() => result, limitMs);
+      return await callStore(() => result, limitMs, 'commandTimeoutMs');
     } finally {
       call.hasGivenUp = true;
     }

@@ -134,7 +134,7 @@ export class RedisDedupeStore implements DedupeStore {
 
   #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
     const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
-    return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs);
+    return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs, 'commandTimeoutMs');
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {

@@ -133,7 +133,7 @@ export function parseReply(reply: unknown) {
   const numbers = Array.isArray(reply) ? reply.map(toNumber) : [];
   const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
   if (numbers.length < 4 || numbers.some(Number.isNaN)) {
-    throw new TypeError(`Redis sent an unexpected reply, ${kindOf(reply)}`);
+    throw new TypeError(`Redis sent an unexpected reply: expected at least 4 numbers, got ${kindOf(reply)}`);
   }
   return { limit, free, pauseLeftMs, askInMs, starts };
 }

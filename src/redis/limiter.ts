@@ -134,7 +134,7 @@ export class RedisLimiter implements Limiter {
 function watchRedis(isLocalAllowed: boolean, processes: number, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed
-    ? `this process uses the limit divided by \`processes\` (${processes})`
+    ? `this process uses 1/${processes} of the limit (\`processes\` must be the number of your processes)`
     : 'calls reject with ConnectionError (`onUnavailable`)';
   const [countLost, countBack] = [limitLines(), limitLines()];
   return {

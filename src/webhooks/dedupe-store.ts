@@ -79,8 +79,9 @@ export class StoreTimeoutError extends TrackingError {
 
   readonly #call: Promise<unknown>;
 
-  constructor(limitMs: number, call: Promise<unknown>) {
-    super(`The store did not respond within ${limitMs} ms`);
+  constructor(limitMs: number, call: Promise<unknown>, option?: string) {
+    const hint = option === undefined ? '' : ` (\`${option}\`)`;
+    super(`The store did not respond within ${limitMs} ms${hint}`);
     this.#call = call;
   }
 
@@ -89,9 +90,13 @@ export class StoreTimeoutError extends TrackingError {
   }
 }
 
-/** Calls a store, and rejects with a `StoreTimeoutError` when the call takes longer than `limitMs`. */
-export function callStore<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
-  return withTimeLimit(call, limitMs, (late) => new StoreTimeoutError(limitMs, late));
+/** Calls a store, and rejects with a `StoreTimeoutError` when the call takes longer than `limitMs`; the error names the `option`. */
+export function callStore<Result>(
+  call: () => Promise<Result>,
+  limitMs: number,
+  option?: string,
+): Promise<Result> {
+  return withTimeLimit(call, limitMs, (late) => new StoreTimeoutError(limitMs, late, option));
 }
 
 /** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */

@@ -250,7 +250,10 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
     }
     const leftOut = countLeftOut();
     if (leftOut === undefined) return;
-    logger.warn(`Refused a webhook: ${error.message}`, leftOut === 0 ? undefined : { leftOut });
+    logger.warn(
+      `Refused a webhook: ${error.message}`,
+      leftOut === 0 ? undefined : { similarLinesLeftOut: leftOut },
+    );
   };
 }
 

@@ -114,7 +114,7 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
-const MISMATCHED = 'has fields of an unexpected type, but is handled as usual';
+const MISMATCHED = 'is handled as usual, but has fields of an unexpected type';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,

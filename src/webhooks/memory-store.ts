@@ -113,7 +113,7 @@ export class MemoryDedupeStore implements DedupeStore {
       const oldest = this.#keys.leastRecent();
       if (unseen === 0 || oldest === undefined) {
         throw new TrackingError(
-          `The memory store has no room for ${newCount} more keys: it can lease ${this.#maxKeys} at once; raise \`maxKeys\``,
+          `The memory store has no room for ${newCount} more keys: too many of its ${this.#maxKeys} keys (\`maxKeys\`) belong to events that are being handled; raise \`maxKeys\``,
         );
       }
       const [key, state] = oldest;

@@ -162,7 +162,7 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   renew: 'The store failed to renew the leases of events, so another receiver may handle them, too',
   commit: 'The store failed to remember handled events, so duplicates may be handled again',
   release: 'The store failed to release events, so they cannot be handled before their lease ends',
-  parse: 'A webhook has invalid content',
+  parse: 'A webhook is not as documented',
   callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed',
   other: '`onOther` failed',
@@ -176,7 +176,7 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
     const isOfStore = ['claim', 'renew', 'commit', 'release'].includes(operation);
     const leftOut = isOfStore ? countLeftOut() : 0;
     if (leftOut === undefined) return;
-    const fields = { keys, err: error, ...(leftOut > 0 && { leftOut }) };
+    const fields = { keys, err: error, ...(leftOut > 0 && { similarLinesLeftOut: leftOut }) };
     log.error(`${ERROR_LINES[operation]}: ${formatError(error)}`, fields);
   };
 }

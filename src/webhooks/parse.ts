@@ -105,7 +105,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new WebhookParseError(`Expected \`body\` to be JSON, got ${kindOf(text)}`, { cause: error });
+    throw new WebhookParseError(`\`body\` (${kindOf(text)}) is not valid JSON`, { cause: error });
   }
 }
 

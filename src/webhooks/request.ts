@@ -62,7 +62,7 @@ function digestSecrets(secret: unknown): Buffer[] {
     const got =
       typeof value === 'string' && value !== '' ? 'a string with white space around it' : kindOf(value);
     throw new ConfigurationError(
-      `Expected \`secret\` to be a non-empty string, a list of such strings, a function, or false, got ${got}`,
+      `Expected \`secret\` to be a non-empty string, a list of such strings, a function, or false (which accepts webhooks from anyone), got ${got}`,
     );
   });
 }
@@ -98,7 +98,9 @@ export async function readRequestBody(
   const parsed = parsedBodies.get(request);
   if (parsed !== undefined) return getByteLength(parsed.body) > maxBytes ? undefined : parsed;
   if (request.bodyUsed) {
-    throw new ConfigurationError('Expected an unread request, got one whose body was read before');
+    throw new ConfigurationError(
+      'The request body was read before the webhook handler was called; call the handler first, or let the other code read `request.clone()`',
+    );
   }
   if (request.body === null) return { body: '' };
   try {

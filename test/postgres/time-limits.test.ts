@@ -6,7 +6,7 @@ import { settled } from '../support/settled.ts';
 import { useVirtualTime } from '../support/virtual-time.ts';
 
 const LEASE = { token: 'mine', leaseMs: 60_000 };
-const TOO_LATE = { reason: { message: 'The store did not respond within 2000 ms' } };
+const TOO_LATE = { reason: { message: 'The store did not respond within 2000 ms (`commandTimeoutMs`)' } };
 const LOST = new Error('connection lost');
 
 /** A database whose statements each reply after a number of milliseconds; more statements never reply. */
@@ -57,7 +57,9 @@ describe('a database that hangs', () => {
   ])('%s → rejects after commandTimeoutMs', async (_title, call) => {
     const clock = useVirtualTime();
     const store = new PostgresDedupeStore({ pool: new SlowDatabase(), commandTimeoutMs: 20 });
-    const outcome = expect(call(store)).rejects.toThrow('The store did not respond within 20 ms');
+    const outcome = expect(call(store)).rejects.toThrow(
+      'The store did not respond within 20 ms (`commandTimeoutMs`)',
+    );
     await clock.advance(20);
     await outcome;
     expect(store.commandTimeoutMs).toBe(20);

@@ -76,7 +76,7 @@ describe('no onRefused', () => {
 
   test.each<[string, Request, string]>([
     ['a wrong bearer', post(E1, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
-    ['a body that is no JSON', post('{"a-name'), 'Expected `body` to be JSON, got a string'],
+    ['a body that is no JSON', post('{"a-name'), '`body` (a string of 8 characters) is not valid JSON'],
     ['a compressed body', post(E1, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body, got the'],
     ['a long body', post(E1, { 'content-length': '99999999' }), 'The body is longer than 2097152 bytes'],
   ])('%s → one line that names the rule and shows nothing of the request', async (_title, request, rule) => {
@@ -99,7 +99,7 @@ describe('no onRefused', () => {
     await handler(webhook('e1'));
     expect(console.error).toHaveBeenCalledTimes(2);
     expect(console.error).toHaveBeenLastCalledWith(
-      expect.stringContaining('"leftOut":99'),
+      expect.stringContaining('"similarLinesLeftOut":99'),
       expect.any(Error),
     );
   });
@@ -125,6 +125,6 @@ describe('no onRefused', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     await handler(post('{'));
     expect(console.warn).toHaveBeenCalledTimes(2);
-    expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"leftOut":999}'));
+    expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"similarLinesLeftOut":999}'));
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { makeInbox, payload, tracking } from './support.ts';
 
-const MISMATCHED = 'Item 0 of a webhook has fields of an unexpected type, but is handled as usual: ';
+const MISMATCHED = 'Item 0 of a webhook is handled as usual, but has fields of an unexpected type: ';
 const oddOrder = { eventId: 'e1', order: 'third' };
 
 /** Processes bodies one after another; returns the messages of `onError`, and the reports. */
@@ -56,7 +56,7 @@ describe('invalid bodies', () => {
     await makeInbox({ onError: undefined }).process(body, () => {});
     expect(write).toHaveBeenCalledOnce();
     const [line, error] = write.mock.lastCall ?? [];
-    expect(line).toContain(`[tracking-client] A webhook has invalid content: ${error.message}`);
+    expect(line).toContain(`[tracking-client] A webhook is not as documented: ${error.message}`);
     expect(error).toMatchObject({ name: 'WebhookParseError' });
     expect(line).not.toMatch(/a-name|a-place/);
     write.mockRestore();

@@ -22,7 +22,7 @@ describe('the log', () => {
     await clock.advance(1_200);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('ECONNREFUSED');
-    expect(lines[0]).toContain('this process uses the limit divided by `processes` (');
+    expect(lines[0]).toContain('this process uses 1/');
     redis.reply = grantAll;
     await clock.advance(500);
     expect(lines).toHaveLength(2);
