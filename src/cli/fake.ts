@@ -77,7 +77,7 @@ export function addFake(program: Command, { terminal }: Context): void {
     .addHelpText(
       'after',
       `
-ENDPOINT: "all", or one such as trackers.get. TIMES: a number, or "all".
+ENDPOINT: "all" or, say, trackers.get. TIMES: a number (default: 1) or "all".
 FAILURE: 400 to 599, ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
