@@ -63,7 +63,7 @@ describe('content of the body', () => {
     const result = await receive(new Request('https://app.example.test/', { method: 'POST', headers }));
     expect(result).toMatchObject({
       status: 400,
-      refusals: [{ message: expect.stringContaining('got an empty string') }],
+      refusals: [{ message: expect.stringContaining('(an empty string) is not valid JSON') }],
     });
   });
 

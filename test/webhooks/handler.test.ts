@@ -144,7 +144,7 @@ describe('options', () => {
     [
       'a Map as `store`',
       { store: new Map() },
-      'Expected `store` to be a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`, got an object',
+      'Expected `store` to be a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`, got an iterable object',
     ],
     ['text as `inbox`', { inbox: 'inbox' }, /`inbox`.*, got a string/],
   ])('%s → ConfigurationError that says what to write', (_title, options, message) => {
