@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -56,11 +57,11 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     onTestFinished(() => proxy.close());
     const pool = makePool({ connectionString: proxy.url, max: 4 });
     onTestFinished(() => pool.end());
-    const store = new PostgresDedupeStore({ pool, table: `${schema}.frozen`, commandTimeoutMs: 200 });
+    const store = new PostgresDedupeStore({ pool, table: `${schema}.frozen`, commandTimeoutMs: 500 });
     await store.createTable();
     const inbox = new WebhookInbox({ store, onError: () => {} });
     const onEvent = vi.fn();
-    for (const incident of ['first', 'second', 'third']) {
+    for (let incident = 0; incident < 3; incident += 1) {
       // Fill the pool, so that no new connection can be opened beside the frozen ones.
       await vi.waitFor(async () => {
         const sleeping = { text: 'SELECT pg_sleep(0.05)', query_timeout: 1_000 };
@@ -68,7 +69,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
         expect(pool.idleCount).toBe(4);
       }, 5_000);
       proxy.freeze();
-      const body = { trackerId: incident, events: [{ eventId: 'a' }] };
+      const body = { trackerId: randomUUID(), events: [{ eventId: 'a' }] };
       await vi.waitFor(async () => expect(await inbox.process(body, onEvent)).toMatchObject({ handled: 1 }), {
         timeout: 8_000,
         interval: 10,
