@@ -33,17 +33,23 @@ function listSources(...folders: readonly string[]): string[] {
 const PARTS = new Map<string, Part>([
   ['errors', { sources: ['src/errors.ts'], tests: 'test/*.test.ts' }],
   ['http', { sources: listSources('http', 'config'), tests: 'test/{http,config}/**/*.test.ts' }],
-  ...['limiter', 'webhooks', 'trackers', 'events', 'redis', 'postgres', 'common'].map(
+  ...['limiter', 'webhooks', 'resources', 'polling', 'bulk', 'events', 'redis', 'postgres', 'common'].map(
     (folder) => [folder, { sources: listSources(folder), tests: `test/${folder}/**/*.test.ts` }] as const,
   ),
-  ['observability', { sources: listSources('observability'), tests: 'test/{hooks,logger,loggers}.test.ts' }],
+  [
+    'observability',
+    {
+      sources: listSources('observability'),
+      tests: 'test/{hooks,logger,loggers,observability/**/*}.test.ts',
+    },
+  ],
   ['schemas', { sources: listSources('schemas'), tests: 'test/{contract,schemas}/**/*.test.ts' }],
   ['testing', { sources: listSources('testing'), tests: 'test/{contract,testing}/**/*.test.ts' }],
 ]);
 
 /** Leaves out the tests of documents, scripts and the command, because those tests notice no more changes. */
 const ALL_TESTS =
-  'test/{*,{common,config,contract,events,http,limiter,opentelemetry,postgres,redis,schemas,testing,trackers,webhooks}/**/*}.test.ts';
+  'test/{*,{bulk,common,config,contract,events,http,limiter,opentelemetry,polling,postgres,redis,resources,schemas,testing,webhooks}/**/*}.test.ts';
 
 const placeSchema = z.object({ line: z.number(), column: z.number() });
 const mutantSchema = z.object({

@@ -14,6 +14,7 @@ export default defineConfig({
   ],
   test: {
     isolate: false,
+    setupFiles: ['test/support/reset-after-each.ts'],
     // Stryker runs all of these for a change in code that runs at import, so test-mutation.ts begins with a folder's own tests.
     include: [process.env['MUTATION_TESTS'] ?? ''],
     // This test reads the sources, which Stryker has rewritten.
