@@ -68,7 +68,7 @@ export interface TrackingClientOptions {
   /** An object with callbacks for calls and attempts, or a list of them; a callback that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * What to do with a 2xx that breaks its schema: `keep` returns the data as it came, `throw` rejects with
+   * What the client does with a 2xx response that breaks its schema: `keep` returns the data unchanged, `throw` rejects with
    * `ResponseValidationError`. If the data is kept, the client reports the mismatch in `withResponse().mismatched`, to the hook
    * `onMismatch`, and with one `warn` line for each endpoint and field. In both modes a call rejects if the result, a list of
    * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.

@@ -39,7 +39,7 @@ export function addWatch(program: Command, { terminal, logger, end }: Context): 
     const numberById = new Map<string, string>();
     const warn: Logger['warn'] = (message, fields) => {
       const number = numberById.get(String(fields?.['id']));
-      // Of the options that the message names, the command has a flag for the interval only.
+      // The message advises options of the library. The command has a flag only for the interval.
       const advised = message.replace(/raise `intervalMs`.*/, 'raise `--interval`');
       logger.warn(advised, { ...fields, ...(number !== undefined && { id: number }) });
     };

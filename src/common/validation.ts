@@ -157,7 +157,7 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
   return (use.compiled as Schema | undefined) ?? schema;
 }
 
-/** One schema for each option. TypeScript reports an error if the output of a schema does not fit the type of its option. */
+/** Has one schema for each option. A schema whose output does not fit the type of its option does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
 /**

@@ -178,6 +178,6 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  */
 export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
   if (known === undefined || known === null) return true;
-  // Of equal events, `latestEvent` takes the last one in the list. That is `known`, so an equal event is not newer.
+  // If both events are equal, `latestEvent` returns the last event of the list, `known`. So an equal event is not newer.
   return event !== known && latestEvent([event, known]) === event;
 }

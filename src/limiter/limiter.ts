@@ -274,7 +274,7 @@ export class Buckets<Bucket extends { snapshot(): BucketSnapshot }> {
   }
 }
 
-/** One string per bucket. Neither a URL nor an endpoint name contains a line break, so no two buckets share a key. */
+/** Builds the key of a bucket. URLs and names of endpoints contain no line break, so different buckets have different keys. */
 export function formatBucketKey({ baseUrl, account, endpoint }: BucketId): string {
   return `${endpoint}\n${baseUrl}\n${account}`;
 }

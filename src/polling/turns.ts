@@ -5,11 +5,12 @@ import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 /**
  * Builds a function whose promises resolve in order, at most `maxPerSecond` a second.
  *
- * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. If a turn is not granted within an interval on our clock, we abort the throttle and create another.
+ * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. If a turn is not
+ * granted within an interval on our clock, we abort the throttle and create another.
  */
 export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Promise<void> {
   const interval = 1000 / maxPerSecond;
-  // One millisecond longer than the interval, so that the timer of p-throttle fires before ours.
+  // This time is one millisecond longer than the interval, so the timer of p-throttle fires before ours.
   const patienceMs = Math.min(Math.ceil(interval) + 1, MAX_TIMER_MS);
   let throttle: ReturnType<typeof createThrottle> | undefined;
   let lastTurn = Promise.resolve();
