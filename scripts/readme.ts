@@ -1,4 +1,4 @@
-// Writes the generated parts of docs/: the endpoints and the options from the sources, the figures from the last results of
+// Writes the generated parts of documents: the endpoints and the options from the sources, the figures from the last results of
 // bench/. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { FIGURES } from './readme/figures.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 
 /** These documents have generated parts. */
-export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md'];
+export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md', 'bench/figures.md'];
 
 /** Maps the name in the two marks around a generated part to the function that writes it. */
 export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };

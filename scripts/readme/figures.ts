@@ -23,46 +23,81 @@ function measuredTable(measuredOn: string, head: readonly string[], rows: readon
   return `${markdownTable(head, rows)}\n\nMeasured on ${measuredOn}.`;
 }
 
-/** The documents show the cases that help a user decide; bench/results/ holds all of them. */
-const SHOWN_LIMITER_CASES = /^10\/s (?:fixed|sliding)/;
-const SHOWN_SCALE_CASES = /heap|1,000,000|50 ms|24 h|interactive/;
+/** docs/benchmarks.md shows these cases, which differ most for a user; bench/figures.md shows all of them. */
+const MAIN_LIMITER_CASES = [
+  '10/s fixed',
+  '10/s sliding, jitter 80 ms',
+  '10/s sliding, handler 500 ms',
+  '10/s sliding counter, jitter 80 ms',
+];
+const MAIN_FLEET_CASES = ['4 processes, sliding', '4 processes, fixed', '8 processes, sliding'];
 
-/** Each function writes the last results of bench/ as a table. */
-export const FIGURES: Readonly<Record<string, () => string>> = {
-  'limiter figures': () => {
-    const shown = limiter.cases.filter(({ name }) => SHOWN_LIMITER_CASES.test(name));
-    const rows = shown.map(({ name, measurements }) => {
-      const cells = measurements.map(
-        ({ median }) => `${median.refused} / ${median.sharePercent.toFixed(0)}%`,
-      );
-      return [name, ...cells];
+function limiterTable(cases: typeof limiter.cases): string {
+  const rows = cases.map(({ name, measurements }) => {
+    const cells = measurements.map(({ median }) => `${median.refused} / ${median.sharePercent.toFixed(0)}%`);
+    return [name, ...cells];
+  });
+  const contenders = listContenders(cases.map(({ measurements }) => measurements));
+  return measuredTable(limiter.measuredOn, ['Case', ...contenders], rows);
+}
+
+function fleetTable(cases: typeof fleet.cases): string {
+  const contenders = listContenders(cases.map(({ runs }) => runs));
+  const rows = cases.map(({ name, runs }) => {
+    const cells = contenders.map((contender) => {
+      const ofContender = runs.filter((run) => run.contender === contender);
+      const share = median(ofContender.map(({ sharePercent }) => sharePercent));
+      // Show the refusals of the worst run, because a limit must be kept in every run.
+      return ofContender.length === 0
+        ? ''
+        : `${Math.max(...ofContender.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
     });
+    return [name, ...cells];
+  });
+  return measuredTable(fleet.measuredOn, ['Case', ...contenders], rows);
+}
+
+function formatFleetRate({ events, seconds, ratio }: (typeof stores.fleets)[number]): string {
+  return formatCount(events / seconds) + (ratio === null ? '' : `, ${ratio.toFixed(2)}x`);
+}
+
+/** Each function writes the last results of bench/ as a table: first those of docs/benchmarks.md, then those of bench/figures.md. */
+export const FIGURES: Readonly<Record<string, () => string>> = {
+  'main limiter figures': () =>
+    limiterTable(limiter.cases.filter(({ name }) => MAIN_LIMITER_CASES.includes(name))),
+  'main fleet figures': () => fleetTable(fleet.cases.filter(({ name }) => MAIN_FLEET_CASES.includes(name))),
+  'main store figures': () => {
+    const rows = stores.fleets
+      .filter(({ kills }) => kills === 0)
+      .map((undisturbed) => {
+        const killed = stores.fleets.find(({ inbox, kills }) => inbox === undisturbed.inbox && kills > 0);
+        return [undisturbed.inbox, formatFleetRate(undisturbed), `${killed?.lost}`, `${killed?.repeats}`];
+      });
     return measuredTable(
-      limiter.measuredOn,
-      ['Case', ...listContenders(limiter.cases.map(({ measurements }) => measurements))],
+      stores.measuredOn,
+      ['Store', 'Events per second', 'Lost after kills', 'Handled twice after kills'],
       rows,
     );
   },
-  'fleet figures': () => {
-    const contenders = listContenders(fleet.cases.map(({ runs }) => runs));
-    const rows = fleet.cases.map(({ name, runs }) => {
-      const cells = contenders.map((contender) => {
-        const ofContender = runs.filter((run) => run.contender === contender);
-        const share = median(ofContender.map(({ sharePercent }) => sharePercent));
-        // Show the refusals of the worst run, because a limit must be kept in every run.
-        return ofContender.length === 0
-          ? ''
-          : `${Math.max(...ofContender.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
-      });
-      return [name, ...cells];
+  'cost figures': () => {
+    const rows = overhead.cpu.map(({ events, costs }) => {
+      const cells = costs.map(
+        ({ microsecondsPerCall, ratio }) => `${microsecondsPerCall.toFixed(0)} µs, ${ratio.toFixed(2)}x`,
+      );
+      return [`${events} events`, ...cells];
     });
-    return measuredTable(fleet.measuredOn, ['Case', ...contenders], rows);
+    return measuredTable(
+      overhead.measuredOn,
+      ['`results` call', ...listContenders(overhead.cpu.map(({ costs }) => costs))],
+      rows,
+    );
   },
+  'limiter figures': () => limiterTable(limiter.cases),
+  'fleet figures': () => fleetTable(fleet.cases),
   'store figures': () => {
-    const rows = stores.fleets.map((fleet) => {
-      const { inbox, kills, events, seconds, lost, repeats } = fleet;
-      const ratio = 'ratio' in fleet && typeof fleet.ratio === 'number' ? `, ${fleet.ratio.toFixed(2)}x` : '';
-      return [inbox, `${kills}`, formatCount(events / seconds) + ratio, `${lost}`, `${repeats}`];
+    const rows = stores.fleets.map((group) => {
+      const { inbox, kills, lost, repeats } = group;
+      return [inbox, `${kills}`, formatFleetRate(group), `${lost}`, `${repeats}`];
     });
     return measuredTable(
       stores.measuredOn,
@@ -85,24 +120,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     return measuredTable(receivers.measuredOn, ['Store', ...cases], rows);
   },
   'scale figures': () => {
-    const shown = scale.figures.filter(({ name }) => SHOWN_SCALE_CASES.test(name));
-    return measuredTable(
-      scale.measuredOn,
-      ['Case', 'Measured'],
-      shown.map(({ name, found }) => [name, found]),
-    );
-  },
-  'cost figures': () => {
-    const rows = overhead.cpu.map(({ events, costs }) => {
-      const cells = costs.map(
-        ({ microsecondsPerCall, ratio }) => `${microsecondsPerCall.toFixed(0)} µs, ${ratio.toFixed(2)}x`,
-      );
-      return [`${events} events`, ...cells];
-    });
-    return measuredTable(
-      overhead.measuredOn,
-      ['`results` call', ...listContenders(overhead.cpu.map(({ costs }) => costs))],
-      rows,
-    );
+    const rows = scale.figures.map(({ name, found }) => [name, found]);
+    return measuredTable(scale.measuredOn, ['Case', 'Measured'], rows);
   },
 };
