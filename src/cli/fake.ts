@@ -12,7 +12,6 @@ import {
 import { sleep } from '../common/clock.ts';
 import {
   addListenFlags,
-  type Context,
   parseSecret,
   parseWholeNumber,
   rejectFlag,
@@ -20,8 +19,15 @@ import {
   secretOption,
   wholeNumber,
 } from './flags.ts';
-import { type Colours, CommandError, explainListenFailure, type Terminal, untilAborted } from './terminal.ts';
-import { formatClock, plain } from './text.ts';
+import {
+  type Colours,
+  CommandError,
+  explainListenFailure,
+  formatClock,
+  plain,
+  type Terminal,
+  untilAborted,
+} from './terminal.ts';
 
 type Play = PlayName | 'none';
 type FailureKind = Extract<Failure, { kind: unknown }>['kind'];
@@ -56,7 +62,7 @@ const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
 const STOP_GRACE_MS = 1000;
 
-export function addFake(program: Command, { terminal }: Context): void {
+export function addFake(program: Command, terminal: Terminal): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
@@ -112,33 +118,28 @@ function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
 
 function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {
   if (text === 'off') return text;
-  const [count = '', endpoint = 'all', ...rest] = text.split(':').reverse();
-  const limit = parseWholeNumber(count, MAX_COUNT);
-  if (rest.length > 0 || limit === undefined)
-    return rejectFlag('limit', `[ENDPOINT:]NUMBER or off, with a NUMBER from 0 to ${MAX_COUNT}`, text);
+  const [, endpoint = 'all', count = ''] = /^(?:([^:]*):)?(\d+)$/.exec(text) ?? [];
+  const limit =
+    parseWholeNumber(count, MAX_COUNT) ??
+    rejectFlag('limit', `[ENDPOINT:]NUMBER or off, with a NUMBER from 0 to ${MAX_COUNT}`, text);
   return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
 }
 
+const FAILURE = new RegExp(`^(?:([^:]*):)?([45]\\d\\d|${KINDS.join('|')})(?::(all|\\d+))?$`);
+
 function parseFailure(text: string) {
-  const parts = text.split(':');
-  const isFailure = (part = '') => KINDS.some((kind) => kind === part) || /^[45]\d\d$/.test(part);
-  const [endpoint = '', what = '', count = '1', ...rest] = isFailure(parts[0]) ? ['all', ...parts] : parts;
-  if (rest.length > 0 || !isFailure(what)) {
-    const kinds = KINDS.join(', ');
-    rejectFlag(
-      'fail',
-      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or one of ${kinds}`,
-      text,
-    );
-  }
-  const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
+  const [, endpoint = 'all', what, count = '1'] = FAILURE.exec(text) ?? [];
   const times = count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT);
   // Zero failures cannot be planned.
-  if (!times)
-    throw new CommandError(
-      `Expected TIMES in \`--fail\` to be "all" or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(count)}`,
+  if (what === undefined || !times)
+    return rejectFlag(
+      'fail',
+      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or one of ${KINDS.join(', ')}, ` +
+        `and TIMES is "all" or a whole number from 1 to ${MAX_COUNT}`,
+      text,
     );
-  const kind = KINDS.find((name) => name === what);
+  const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
+  const kind = KINDS.find((known) => known === what);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };
   return { endpoint: endpoint === 'all' ? '*' : name, failure } as const;
 }

@@ -1,19 +1,6 @@
 import { type Command, Option } from 'commander';
-import {
-  ConfigurationError,
-  type Logger,
-  type TrackerInput,
-  type TrackerRequestOptions,
-  TrackingClient,
-} from 'tracking-client';
-import { CommandError, type Terminal } from './terminal.ts';
-import { plain } from './text.ts';
-
-export interface Context {
-  readonly terminal: Terminal;
-  readonly logger: Logger;
-  readonly end: (exitCode: number) => void;
-}
+import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
+import { CommandError, plain, type Terminal } from './terminal.ts';
 
 export interface ServiceFlags {
   readonly baseUrl?: string;
@@ -37,7 +24,26 @@ export function addServiceFlags(command: Command): Command {
     );
 }
 
-export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
+/** Creates a logger that prints for a person, who knows a tracker by its number. */
+function createLogger(terminal: Terminal, numberById: ReadonlyMap<string, string>): Logger {
+  const log: Logger['warn'] = (message, fields) => {
+    const { reason, id } = fields ?? {};
+    const start = typeof id === 'string' ? `${plain(numberById.get(id) ?? id)}  ` : '';
+    const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
+    const text = message
+      .replace(/^\[tracking-client\] /, '')
+      // The message advises options of the library. The command has a flag only for the interval.
+      .replace(/raise `intervalMs`.*/, 'raise `--interval`');
+    terminal.warn(start + plain(text + end));
+  };
+  return { debug: log, info: log, warn: log, error: log };
+}
+
+export function createClient(
+  flags: ServiceFlags,
+  terminal: Terminal,
+  numberById: ReadonlyMap<string, string> = new Map(),
+): TrackingClient {
   const { baseUrl, apiKey } = flags;
   const advice = 'To try the command without an account, run `npx tracking-client fake` in another terminal';
   if (!baseUrl)
@@ -48,6 +54,7 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
   const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
   const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
   try {
+    const logger = createLogger(terminal, numberById);
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
@@ -58,16 +65,6 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
       .replaceAll('`allowInsecureHttp`', '`--allow-insecure-http`');
     throw new CommandError(message);
   }
-}
-
-export function createLogger(show: (line: string) => void): Logger {
-  const log: Logger['warn'] = (message, fields) => {
-    const { reason, id } = fields ?? {};
-    const start = typeof id === 'string' ? `${plain(id)}  ` : '';
-    const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
-    show(start + plain(message.replace(/^\[tracking-client\] /, '') + end));
-  };
-  return { debug: log, info: log, warn: log, error: log };
 }
 
 export interface ShipmentFlags extends ServiceFlags {
@@ -90,23 +87,6 @@ export function buildInput(
 ): TrackerInput {
   const courierCode = courier === undefined ? undefined : [...courier];
   return { trackingNumber, courierCode, destinationCountryCode, destinationPostCode };
-}
-
-const NAMES = ['id', 'client-id', 'number'] as const;
-
-export interface NamedTrackersFlags extends ServiceFlags {
-  readonly by: (typeof NAMES)[number];
-}
-
-export function byOption(preset: NamedTrackersFlags['by']): Option {
-  return new Option('--by <kind>', 'what you give: a tracker id, your own id, or a number')
-    .choices(NAMES)
-    .default(preset);
-}
-
-/** Builds the options of a call that gets an id of the kind `--by`. */
-export function buildIdOptions({ by }: NamedTrackersFlags, { signal }: Terminal): TrackerRequestOptions {
-  return { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) };
 }
 
 /** Rejects the value of a flag; leave `text` out when it may be a secret. */

@@ -7,11 +7,17 @@ import {
   type TrackingClient,
   trackerInputSchema,
 } from 'tracking-client';
-import { type CsvInput, isStandardInput, openCsv, type Row } from './csv-input.ts';
-import { type FailuresFile, openFailures, removeFailureColumns } from './failures-file.ts';
-import { addServiceFlags, type Context, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
-import { CommandError, EXIT, formatReason, OutputError, type Terminal } from './terminal.ts';
-import { plain } from './text.ts';
+import {
+  type CsvInput,
+  type FailuresFile,
+  isStandardInput,
+  openCsv,
+  openFailures,
+  type Row,
+  removeFailureColumns,
+} from './csv.ts';
+import { addServiceFlags, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
+import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
 
 interface ImportFlags extends ServiceFlags {
   readonly failures?: string;
@@ -38,7 +44,7 @@ const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string]
   ['unknown', 'sent, but the response was lost; safe to import again'],
 ];
 
-export function addImport(program: Command, { terminal, logger, end }: Context): void {
+export function addImport(program: Command, terminal: Terminal): void {
   const command = program
     .command('import <file>')
     .summary('Create a tracker for each row of a CSV file (billed)')
@@ -57,10 +63,10 @@ ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
 In names, case, spaces, "-" and "_" do not matter. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
-    const client = createClient(flags, logger);
+    const client = createClient(flags, terminal);
     const { encoding = 'utf-8', delimiter } = flags;
     const input = await openCsv(path, encoding, delimiter, terminal.signal);
-    end(await importRows(client, input, path, flags, terminal));
+    terminal.exitCode = await importRows(client, input, path, flags, terminal);
   });
 }
 

@@ -2,9 +2,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
-import { addListenFlags, type Context, JSON_HELP, SECRET_HELP, secretOption } from './flags.ts';
-import { explainListenFailure, formatReason, type Terminal, untilAborted } from './terminal.ts';
-import { formatClock, formatEvent, formatMilestone, plain } from './text.ts';
+import { addListenFlags, JSON_HELP, SECRET_HELP, secretOption } from './flags.ts';
+import {
+  explainListenFailure,
+  formatClock,
+  formatEvent,
+  formatMilestone,
+  formatReason,
+  plain,
+  type Terminal,
+  untilAborted,
+} from './terminal.ts';
 
 interface ListenFlags {
   readonly host: string;
@@ -15,7 +23,7 @@ interface ListenFlags {
 
 const STOP_GRACE_MS = 2000;
 
-export function addListen(program: Command, { terminal }: Context): void {
+export function addListen(program: Command, terminal: Terminal): void {
   const command = program.command('listen').description('Receive webhooks, and print each event once');
   addListenFlags(command, 3000)
     .addOption(secretOption('--secret <secret>', `secret of the webhooks; ${SECRET_HELP}`))

@@ -2,7 +2,7 @@
 import pc from 'picocolors';
 import { systemClock } from '../common/clock.ts';
 import { run } from './program.ts';
-import { OutputError, Terminal } from './terminal.ts';
+import { createTerminal, OutputError } from './terminal.ts';
 
 /** With npx, one Ctrl-C arrives twice: from the terminal and from npx. So two signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
@@ -26,7 +26,7 @@ stderr.on('error', () => {});
 
 // `isColorSupported` reads `NO_COLOR` and `TERM=dumb`.
 const colours = pc.createColors(stdout.isTTY === true && pc.isColorSupported);
-const terminal = new Terminal(stdout, stderr, colours, controller.signal);
+const terminal = createTerminal(stdout, stderr, colours, controller.signal);
 void run(process.argv.slice(2), terminal).then((exitCode) => {
   stdout.write('', (error) => {
     // The callback may get the error of the last line before the `error` event fires.

@@ -1,14 +1,10 @@
 import { Command, CommanderError, Help } from 'commander';
 import { ConfigurationError, RequestValidationError, TrackingError, VERSION } from 'tracking-client';
 import { addFake } from './fake.ts';
-import { createLogger } from './flags.ts';
 import { addImport } from './import.ts';
-import { addCouriers, addList } from './list.ts';
 import { addListen } from './listen.ts';
-import { addResend, addStop } from './named-trackers.ts';
-import { CommandError, EXIT, OutputError, type Terminal } from './terminal.ts';
-import { plain } from './text.ts';
-import { addShow, addTrack } from './track.ts';
+import { CommandError, EXIT, OutputError, plain, type Terminal } from './terminal.ts';
+import { addCouriers, addList, addResend, addShow, addStop, addTrack } from './trackers.ts';
 import { addWatch } from './watch.ts';
 
 const ADDERS = [
@@ -24,7 +20,7 @@ const ADDERS = [
   addFake,
 ];
 
-export function createProgram(terminal: Terminal, end: (exitCode: number) => void): Command {
+export function createProgram(terminal: Terminal): Command {
   const program = new Command('tracking-client')
     .description('Track shipments from a terminal')
     .version(VERSION, '-v, --version', 'print the version')
@@ -46,8 +42,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.`,
       writeErr: (text) => terminal.stderr.write(text),
       outputError: () => {},
     });
-  const logger = createLogger((line) => terminal.warn(line));
-  for (const add of ADDERS) add(program, { terminal, logger, end });
+  for (const add of ADDERS) add(program, terminal);
   return program;
 }
 
@@ -56,13 +51,9 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     terminal.stderr.write(`tracking-client: ${message.split('\n').map(plain).join('\n  ')}\n`);
     return code;
   };
-  let exitCode: number = EXIT.done;
-  const end = (code: number) => {
-    exitCode = code;
-  };
   try {
-    await createProgram(terminal, end).parseAsync([...args], { from: 'user' });
-    return exitCode;
+    await createProgram(terminal).parseAsync([...args], { from: 'user' });
+    return terminal.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.done;

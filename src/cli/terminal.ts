@@ -1,54 +1,52 @@
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
+import { inspect, stripVTControlCharacters } from 'node:util';
+import Table from 'cli-table3';
 import type pc from 'picocolors';
+import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
 
 export type Colours = ReturnType<typeof pc.createColors>;
 
 type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>;
 
-export class Terminal {
-  readonly stdout: OutputStream;
-  readonly stderr: OutputStream;
-  readonly colours: Colours;
-  /** Aborts on Ctrl-C and SIGTERM, and with an `OutputError` when the output is closed. */
-  readonly signal: AbortSignal;
-  #status = '';
+export type Terminal = ReturnType<typeof createTerminal>;
 
-  constructor(stdout: OutputStream, stderr: OutputStream, colours: Colours, signal: AbortSignal) {
-    this.stdout = stdout;
-    this.stderr = stderr;
-    this.colours = colours;
-    this.signal = signal;
-  }
-
-  print(line: string): void {
-    this.#write(this.stdout, `${line}\n`);
-  }
-
-  /** Shows a line that stays below all others. Nothing is shown if the output is a pipe or a file. */
-  showStatus(line: string): void {
-    // Without line wrap, the terminal cuts the line at its edge.
-    if (this.stdout.isTTY) this.#write(this.stdout, '', `\u001b[?7l${line}\u001b[?7h\n`);
-  }
-
-  #write(stream: OutputStream, text: string, status = this.#status): void {
+/** @param signal - aborts on Ctrl-C and SIGTERM, and with an `OutputError` when the output is closed */
+export function createTerminal(
+  stdout: OutputStream,
+  stderr: OutputStream,
+  colours: Colours,
+  signal: AbortSignal,
+) {
+  let shownStatus = '';
+  const write = (stream: OutputStream, text: string, status = shownStatus) => {
     // Ctrl-C may have printed `^C`, so first go to column 1; then go up to the status line and clear it.
-    if (this.#status !== '') this.stdout.write('\r\u001b[1A\u001b[0J');
+    if (shownStatus !== '') stdout.write('\r\u001b[1A\u001b[0J');
     stream.write(text);
-    if (status !== '') this.stdout.write(status);
-    this.#status = status;
-  }
-
-  /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
-  printJson(value: unknown): void {
-    const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-    const json = JSON.stringify(value);
-    this.print(json.replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, toEscape));
-  }
-
-  warn(line: string): void {
-    this.#write(this.stderr, `${this.colours.yellow(line)}\n`);
-  }
+    if (status !== '') stdout.write(status);
+    shownStatus = status;
+  };
+  const print = (line: string) => write(stdout, `${line}\n`);
+  return {
+    stdout,
+    stderr,
+    colours,
+    signal,
+    /** The exit code of a command that ends without an error. */
+    exitCode: EXIT.done,
+    print,
+    warn: (line: string) => write(stderr, `${colours.yellow(line)}\n`),
+    /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
+    printJson(value: unknown): void {
+      const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+      print(JSON.stringify(value).replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, toEscape));
+    },
+    /** Shows a line that stays below all others. Nothing is shown if the output is a pipe or a file. */
+    showStatus(line: string): void {
+      // Without line wrap, the terminal cuts the line at its edge.
+      if (stdout.isTTY) write(stdout, '', `\u001b[?7l${line}\u001b[?7h\n`);
+    },
+  };
 }
 
 export const EXIT = {
@@ -60,12 +58,12 @@ export const EXIT = {
   noResults: 3,
   /** Ctrl-C ended the command before it was done; shells use the same code. */
   interrupted: 130,
-} as const;
+};
 
 export class CommandError extends Error {
   readonly exitCode: number;
 
-  constructor(message: string, exitCode: number = EXIT.usage) {
+  constructor(message: string, exitCode = EXIT.usage) {
     super(message);
     this.exitCode = exitCode;
   }
@@ -93,4 +91,83 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 export function explainListenFailure(error: unknown, host: string, port: number): CommandError {
   const reason = `Could not listen on port ${port} of ${host}: ${formatReason(error)}`;
   return new CommandError(`${reason}; choose another --port or --host`, EXIT.failed);
+}
+
+/**
+ * Formats a foreign value as one line without control characters. Responses keep fields of another type than
+ * documented, so anything may come; null and undefined become an empty text.
+ */
+export function plain(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return stripVTControlCharacters(typeof value === 'string' ? value : inspect(value, INSPECT_OPTIONS))
+    .replace(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ')
+    .trim();
+}
+
+/** Limits the length of a value that is not a string. */
+const INSPECT_OPTIONS = {
+  depth: 1,
+  maxArrayLength: 5,
+  maxStringLength: 100,
+  breakLength: Number.POSITIVE_INFINITY,
+};
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** Formats the time of an event as its local clock showed it: `19 Nov 16:33`, or `19 Nov 2025` in another year. */
+export function formatTime(occurrenceDatetime: unknown): string {
+  const text = plain(occurrenceDatetime);
+  const occurrence = parseOccurrenceDatetime(text);
+  if (occurrence === undefined) return text;
+  const [year = 0, month = 0, day = 0] = occurrence.date.split('-').map(Number);
+  const date = `${String(day).padStart(2)} ${MONTHS[month - 1]}`;
+  if (year !== new Date().getFullYear()) return `${date} ${year}`;
+  if (occurrence.kind === 'date') return date;
+  const minutes = Math.floor(occurrence.timeMs / 60_000);
+  const parts = [Math.floor(minutes / 60), minutes % 60];
+  return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;
+}
+
+export function formatClock(atMs: number, colours: Colours): string {
+  return colours.dim(new Date(atMs).toTimeString().slice(0, 8));
+}
+
+export function formatMilestone(milestone: unknown, colours: Colours): string {
+  const text = plain(milestone ?? 'unknown');
+  if (text === 'delivered') return colours.green(text);
+  if (text === 'exception') return colours.red(text);
+  return text === 'failed_attempt' ? colours.yellow(text) : colours.cyan(text);
+}
+
+export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
+  const { status, statusCode, statusMilestone, location } = event;
+  const text = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');
+  const place = plain(location);
+  return place === '' ? text : `${text} ${colours.dim(`· ${place}`)}`;
+}
+
+export function formatTimelineLine(event: TrackingEvent, colours: Colours): string {
+  const { statusMilestone, occurrenceDatetime } = event;
+  const mark = statusMilestone === 'delivered' ? colours.green('●') : colours.cyan('○');
+  const time = colours.dim((formatTime(occurrenceDatetime) || 'no time').padEnd(12));
+  return `  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  ${formatEvent(event, colours)}`;
+}
+
+export const NONE_TRACKED = 'None of your trackers is tracked any more; `tracking-client list` shows them';
+
+const NO_LINES = Object.fromEntries(
+  ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>
+    ['', '-mid', '-left', '-right'].map((part) => [side + part, '']),
+  ),
+);
+
+/** Formats a table without lines, so that text copied out of a terminal holds no line characters. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const table = new Table({
+    head: [...head],
+    chars: NO_LINES,
+    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 2 },
+  });
+  for (const row of rows) table.push([...row]);
+  return table.toString().replace(/ +$/gm, '');
 }

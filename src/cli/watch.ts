@@ -1,16 +1,17 @@
 import type { Command } from 'commander';
-import { type Logger, sortEvents, type TrackingClient } from 'tracking-client';
+import { sortEvents } from 'tracking-client';
+import { addShipmentFlags, buildInput, createClient, rejectFlag, type ShipmentFlags } from './flags.ts';
 import {
-  addShipmentFlags,
-  buildInput,
-  type Context,
-  createClient,
-  rejectFlag,
-  type ShipmentFlags,
-} from './flags.ts';
-import { isAboutOneTracker } from './named-trackers.ts';
-import { CommandError, EXIT, formatReason, type Terminal } from './terminal.ts';
-import { formatClock, formatTimelineLine, NONE_TRACKED, plain } from './text.ts';
+  CommandError,
+  EXIT,
+  formatClock,
+  formatReason,
+  formatTimelineLine,
+  NONE_TRACKED,
+  plain,
+  type Terminal,
+} from './terminal.ts';
+import { isAboutOneTracker } from './trackers.ts';
 
 interface WatchFlags extends ShipmentFlags {
   readonly all?: boolean;
@@ -23,7 +24,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_60
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 
-export function addWatch(program: Command, { terminal, logger, end }: Context): void {
+export function addWatch(program: Command, terminal: Terminal): void {
   const command = program
     .command('watch [numbers...]')
     .summary('Print new events until no shipment is tracked any more')
@@ -36,15 +37,7 @@ export function addWatch(program: Command, { terminal, logger, end }: Context): 
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
     if (numbers.length > 0 === (flags.all ?? false))
       throw new CommandError('Give `watch` either tracking numbers or --all');
-    const numberById = new Map<string, string>();
-    const warn: Logger['warn'] = (message, fields) => {
-      const number = numberById.get(String(fields?.['id']));
-      // The message advises options of the library. The command has a flag only for the interval.
-      const advised = message.replace(/raise `intervalMs`.*/, 'raise `--interval`');
-      logger.warn(advised, { ...fields, ...(number !== undefined && { id: number }) });
-    };
-    const client = createClient(flags, { ...logger, warn });
-    end(await watch(client, numbers, flags, terminal, numberById));
+    await watch(numbers, flags, terminal);
   });
 }
 
@@ -55,22 +48,17 @@ function parseInterval(text: string): number {
   return rejectFlag('interval', 'a time from 1s to 24h, as in 30s, 15m or 2h', text);
 }
 
-/** Watches the numbers, or all trackers if there are none; returns the exit code. */
-async function watch(
-  { trackers }: TrackingClient,
-  numbers: readonly string[],
-  flags: WatchFlags,
-  terminal: Terminal,
-  numberById: Map<string, string>,
-): Promise<number> {
+/** Watches the numbers, or all trackers if there are none. */
+async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Terminal): Promise<void> {
   const { interval: intervalMs = DEFAULT_INTERVAL_MS, json } = flags;
   const { signal, colours } = terminal;
+  const numberById = new Map<string, string>();
+  const { trackers } = createClient(flags, terminal, numberById);
   let ended = 0;
-  let exitCode: number = EXIT.done;
 
   const fail = (number: string, error: unknown) => {
     terminal.warn(`${number}  ${plain(formatReason(error))}`);
-    exitCode = EXIT.failed;
+    terminal.exitCode = EXIT.failed;
   };
   const findIds = async function* () {
     if (flags.all)
@@ -116,5 +104,4 @@ async function watch(
     terminal.showStatus(colours.dim(ended < numberById.size ? `${counts} Ctrl-C stops watching.` : counts));
   }
   if (flags.all && numberById.size === 0) terminal.warn(NONE_TRACKED);
-  return exitCode;
 }

@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { vi } from 'vitest';
 import { createProgram, run } from '../../src/cli/program.ts';
-import { Terminal } from '../../src/cli/terminal.ts';
+import { createTerminal } from '../../src/cli/terminal.ts';
 
 /** Makes a terminal that remembers what was printed; with `isLive` it is one of a person, not a pipe. */
 export function makeTerminal({ isLive = false } = {}) {
@@ -18,7 +18,7 @@ export function makeTerminal({ isLive = false } = {}) {
   };
   const colours = pc.createColors(false);
   return {
-    terminal: new Terminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
+    terminal: createTerminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
     /** The output so far. */
     output: output as Readonly<typeof output>,
     /** The lines on standard output. */
@@ -50,7 +50,7 @@ export function setEnvironment(baseUrl: string | undefined, apiKey: string | und
 
 /** Parses a command line without running it; returns the flags of the subcommand. */
 export function parseFlags<Flags>(args: readonly string[]): Flags {
-  const program = createProgram(makeTerminal().terminal, () => {});
+  const program = createProgram(makeTerminal().terminal);
   for (const command of program.commands) command.action(() => {});
   program.parse([...args], { from: 'user' });
   const command = program.commands.find((candidate) => candidate.name() === args[0]) ?? program;

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { formatReason } from '../../src/cli/terminal.ts';
-import { formatTime, plain } from '../../src/cli/text.ts';
+import { formatReason, formatTime, plain } from '../../src/cli/terminal.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 describe('printJson', () => {

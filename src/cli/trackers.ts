@@ -1,0 +1,273 @@
+import { type Command, Option } from 'commander';
+import {
+  ConflictError,
+  type Courier,
+  InvalidRequestError,
+  NotFoundError,
+  RequestValidationError,
+  ResultsNotReadyError,
+  sortEvents,
+  type Tracker,
+  type TrackerRequestOptions,
+  type Tracking,
+  type TrackingClient,
+} from 'tracking-client';
+import {
+  addServiceFlags,
+  addShipmentFlags,
+  buildInput,
+  createClient,
+  type ServiceFlags,
+  type ShipmentFlags,
+  wholeNumber,
+} from './flags.ts';
+import {
+  CommandError,
+  EXIT,
+  formatMilestone,
+  formatReason,
+  formatTable,
+  formatTime,
+  formatTimelineLine,
+  NONE_TRACKED,
+  plain,
+  type Terminal,
+} from './terminal.ts';
+
+const NAMES = ['id', 'client-id', 'number'] as const;
+
+interface NamedTrackersFlags extends ServiceFlags {
+  readonly by: (typeof NAMES)[number];
+}
+
+function byOption(preset: NamedTrackersFlags['by']): Option {
+  return new Option('--by <kind>', 'what you give: a tracker id, your own id, or a number')
+    .choices(NAMES)
+    .default(preset);
+}
+
+/** Builds the options of a call that gets an id of the kind `--by`. */
+function buildIdOptions({ by }: NamedTrackersFlags, { signal }: Terminal): TrackerRequestOptions {
+  return { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) };
+}
+
+interface ListFlags extends ServiceFlags {
+  readonly limit: number;
+  readonly tracked?: boolean;
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 100_000;
+const MAX_PAGE_SIZE = 500;
+const NO_TRACKERS = 'This account has no trackers; `tracking-client track NUMBER` creates one';
+
+export function addTrack(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('track <number>')
+    .summary('Print a timeline; create a tracker if needed (billed)')
+    .description(
+      'Print the timeline of a shipment. If the number has no tracker, this creates one, which is billed; ' +
+        '`show` never creates one.',
+    );
+  addShipmentFlags(command).action(async (number: string, flags: ShipmentFlags) => {
+    const { trackers } = createClient(flags, terminal);
+    const { signal } = terminal;
+    const tracking = await trackers.track(buildInput(number, flags), { signal }).catch(ignoreNotReady);
+    if (printTrackings([tracking], number, flags, terminal)) return;
+    const name = plain(number);
+    terminal.warn(`No results for ${name} yet; \`tracking-client watch ${name}\` waits for them`);
+    terminal.exitCode = EXIT.noResults;
+  });
+}
+
+export function addShow(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('show <tracker>')
+    .summary('Print the results of a tracker, and create nothing')
+    .description('Print the results of a tracker. This never creates a tracker.')
+    .addOption(byOption('number'));
+  addServiceFlags(command).action(async (name: string, flags: NamedTrackersFlags) => {
+    const { trackers } = createClient(flags, terminal);
+    const options = buildIdOptions(flags, terminal);
+    const found =
+      flags.by === 'number'
+        ? await trackers.resultsByTrackingNumber(name, options).catch(ignoreNotReady)
+        : [await trackers.results(name, options).catch(ignoreNotReady)];
+    if (printTrackings(found ?? [], name, flags, terminal)) return;
+    terminal.warn(`No results for ${plain(name)}; \`tracking-client list\` shows your trackers`);
+    terminal.exitCode = EXIT.noResults;
+  });
+}
+
+/** Turns the error for missing results into undefined. */
+function ignoreNotReady(error: unknown): undefined {
+  if (error instanceof ResultsNotReadyError) return undefined;
+  throw error;
+}
+
+/** Prints the milestone and the events of shipments, or all of them as JSON; returns false if there are no events. */
+function printTrackings(
+  trackings: readonly (Tracking | undefined)[],
+  number: string,
+  { json }: ServiceFlags,
+  terminal: Terminal,
+): boolean {
+  const { colours } = terminal;
+  let hasEvents = false;
+  for (const tracking of trackings) {
+    if (tracking === undefined) continue;
+    const { tracker, shipment } = tracking;
+    const events = sortEvents(tracking.events ?? []);
+    hasEvents ||= events.length > 0;
+    if (json) terminal.printJson(tracking);
+    if (json || events.length === 0) continue;
+    const title = colours.bold(plain(tracker?.trackingNumber ?? number));
+    terminal.print(`${title}  ${formatMilestone(shipment?.statusMilestone, colours)}`);
+    const expected = shipment?.delivery?.estimatedDeliveryDate;
+    if (expected) terminal.print(`  expected ${formatTime(expected).trim()}`);
+    for (const event of events) terminal.print(formatTimelineLine(event, colours));
+  }
+  return hasEvents;
+}
+
+type Action = (
+  client: TrackingClient,
+  id: string,
+  options: TrackerRequestOptions,
+) => Promise<{ readonly value: unknown; readonly text: string }>;
+
+function addAction(command: Command, terminal: Terminal, act: Action): void {
+  command.addOption(byOption('id'));
+  addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
+    const client = createClient(flags, terminal);
+    const { by, json } = flags;
+    const options = buildIdOptions(flags, terminal);
+    for (const name of names) {
+      try {
+        const id = by === 'number' ? await findByNumber(client, name, terminal.signal) : name;
+        const { value, text } = await act(client, id, options);
+        if (json) terminal.printJson(value);
+        else terminal.print(text);
+      } catch (error) {
+        if (!isAboutOneTracker(error)) throw error;
+        const message = plain(formatReason(error));
+        if (json) terminal.printJson({ name, error: message });
+        else terminal.warn(`${plain(name)}  ${message}`);
+        terminal.exitCode = EXIT.failed;
+      }
+    }
+  });
+}
+
+/** Adds `stop`, which also frees the client ids of the trackers (docs/service.md 5.2). */
+export function addStop(program: Command, terminal: Terminal): void {
+  const command = program.command('stop <trackers...>').description('Stop tracking shipments');
+  const { colours } = terminal;
+  addAction(command, terminal, async ({ trackers }, id, options) => {
+    const tracker = await trackers.update(id, { isSubscribed: false }, options);
+    const number = colours.bold(plain(tracker.trackingNumber));
+    return { value: tracker, text: `${number}  no longer tracked  ${colours.dim(plain(tracker.trackerId))}` };
+  });
+}
+
+export function addResend(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('resend <trackers...>')
+    .description('Ask the service to send the webhooks of trackers again');
+  addAction(command, terminal, async ({ trackers }, id, options) => {
+    const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
+    const events =
+      totalResent === null ? 'its events' : `${plain(totalResent)} event${totalResent === 1 ? '' : 's'}`;
+    const text = `${terminal.colours.bold(plain(id))}  ${events} will be sent again`;
+    return { value: { id, totalResent }, text };
+  });
+}
+
+/** True for an error that concerns one tracker only, so that the command goes on with the next tracker. */
+export function isAboutOneTracker(error: unknown): boolean {
+  return [RequestValidationError, InvalidRequestError, ConflictError, NotFoundError, CommandError].some(
+    (type) => error instanceof type,
+  );
+}
+
+/** Numbers are not unique (docs/service.md 4.4), so if several trackers have the number, the error names their ids. */
+async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
+  const trackings = await client.trackers.resultsByTrackingNumber(number, { signal }).catch(ignoreNotReady);
+  const ids = [...new Set(trackings?.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
+  const [id] = ids;
+  if (id === undefined)
+    throw new CommandError(
+      'no tracker with results has this number; give the id that `tracking-client list` shows, with --by id',
+    );
+  if (ids.length > 1)
+    throw new CommandError(
+      `${ids.length} trackers have this number; give one of their ids with --by id: ${ids.map(plain).join(', ')}`,
+    );
+  return id;
+}
+
+export function addList(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('list')
+    .description('List the trackers of the account, newest first')
+    .option('--tracked', 'list only trackers that are still tracked')
+    .option('--limit <number>', 'maximum number of trackers', wholeNumber('limit', MAX_LIMIT), DEFAULT_LIMIT);
+  addServiceFlags(command).action(async (flags: ListFlags) => {
+    const { limit, tracked = false, json } = flags;
+    const found: Tracker[] = [];
+    // The filter may skip any number of trackers, so read the largest pages.
+    const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
+    const { trackers } = createClient(flags, terminal);
+    for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
+      if (!tracked || tracker.isTracked) found.push(tracker);
+      if (found.length > limit) break;
+    }
+    const shown = found.slice(0, limit);
+    if (json) for (const tracker of shown) terminal.printJson(tracker);
+    else if (shown.length > 0) terminal.print(formatTrackers(shown, terminal));
+    if (found.length > limit)
+      terminal.warn(`These are the newest ${limit} trackers; a higher --limit shows more`);
+    else if (found.length === 0) terminal.warn(tracked ? NONE_TRACKED : NO_TRACKERS);
+  });
+}
+
+function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): string {
+  const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
+    plain(trackingNumber),
+    isTracked ? colours.green('tracked') : colours.dim('stopped'),
+    // The time of day would push the ids off a screen of 80 columns.
+    formatTime(plain(createdAt).slice(0, 10)),
+    plain(trackerId),
+    plain(clientTrackerId),
+  ]);
+  const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
+  const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
+  const cut = (cells: readonly string[]) => cells.slice(0, width);
+  return formatTable(cut(head), rows.map(cut));
+}
+
+export function addCouriers(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('couriers [text]')
+    .description('List all couriers, or those that match a text');
+  addServiceFlags(command).action(async (text: string | undefined, flags: ServiceFlags) => {
+    const wanted = (text ?? '').toLowerCase();
+    const couriers = await createClient(flags, terminal).couriers.list({ signal: terminal.signal });
+    const found = couriers.filter(({ courierCode, courierName, countryCode }) =>
+      [courierCode, courierName, countryCode].some((value) => plain(value).toLowerCase().includes(wanted)),
+    );
+    if (found.length === 0) {
+      const what =
+        text === undefined ? '' : ` with ${JSON.stringify(plain(text))} in its code, name or country`;
+      terminal.warn(`No courier was found${what}; \`tracking-client couriers\` lists all`);
+      terminal.exitCode = EXIT.noResults;
+    } else if (flags.json) for (const courier of found) terminal.printJson(courier);
+    else terminal.print(formatTable(['Code', 'Name', 'Country', 'Needs'], found.map(formatCourier)));
+  });
+}
+
+function formatCourier({ courierCode, courierName, countryCode, requiredFields, isDeprecated }: Courier) {
+  const fields: readonly unknown[] = Array.isArray(requiredFields) ? requiredFields : [requiredFields];
+  const needs = [...fields.map(plain), isDeprecated ? '(deprecated)' : ''].filter(Boolean).join(', ');
+  return [...[courierCode, courierName, countryCode].map(plain), needs];
+}
