@@ -58,16 +58,6 @@ export interface BucketSnapshot {
   readonly pausedUntil: number | null;
 }
 
-export function buildSnapshot(
-  limit: number,
-  inUse: number,
-  queued: number,
-  pauseLeftMs: number,
-): BucketSnapshot {
-  const pausedUntil = pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null;
-  return { limit, inUse, queued, pausedUntil };
-}
-
 /** Grants permission to send, so that no window of the service contains more requests than the service allows. */
 export interface Limiter {
   /** True if processes share the limits; the account then needs a name that is the same in all processes. */
@@ -90,6 +80,9 @@ export interface LimiterOptions {
   /** Maximum number of waiting calls of one endpoint in this process; further calls reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
 }
+
+/** The options of every limiter, checked and filled in. */
+type LimiterSettings = Pick<LimiterOptions, 'limits'> & { readonly maxQueue: number };
 
 export const LIMITER_SHAPE = {
   limits: z
@@ -147,35 +140,51 @@ const MAX_PAUSE_MS = 60 * 60 * 1_000;
 export const MAX_RAISE_FACTOR = 5;
 
 /** A token of a call. It is granted, sent and reported; or granted and cancelled. */
-export interface TokenState {
+export interface Token {
+  /** See `Permit`. */
+  readonly tokensLeft: number;
   state: 'granted' | 'sent' | 'reported' | 'cancelled';
   sentAt: number;
   /** When the token comes back at the latest. */
   freeAt: number;
 }
 
-/** If the state of the token is not `granted`, returns false and changes nothing. */
-export function markSent(token: TokenState, now: number): boolean {
-  if (token.state !== 'granted') return false;
-  token.state = 'sent';
-  token.sentAt = now;
-  token.freeAt = now + MAX_RETURN_MS;
-  return true;
+/** What a bucket does when the state of one of its tokens has changed. */
+interface TokenOwner<BucketToken extends Token> {
+  onSend(token: BucketToken, now: number): void;
+  /** @param latestReturnAt - when the token would have come back without this response */
+  onReport(token: BucketToken, feedback: RateLimitFeedback, now: number, latestReturnAt: number): void;
+  onCancel(token: BucketToken, now: number): void;
 }
 
-/** If the state of the token is not `sent`, returns false and changes nothing. */
-export function markReported(token: TokenState, now: number): boolean {
-  if (token.state !== 'sent') return false;
-  token.state = 'reported';
-  token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
-  return true;
-}
-
-/** If the state of the token is not `granted`, returns false and changes nothing. */
-export function markCancelled(token: TokenState): boolean {
-  if (token.state !== 'granted') return false;
-  token.state = 'cancelled';
-  return true;
+export function createPermit<BucketToken extends Token>(
+  token: BucketToken,
+  owner: TokenOwner<BucketToken>,
+): Permit {
+  return {
+    tokensLeft: token.tokensLeft,
+    send() {
+      if (token.state !== 'granted') return;
+      const now = systemClock.now();
+      token.state = 'sent';
+      token.sentAt = now;
+      token.freeAt = now + MAX_RETURN_MS;
+      owner.onSend(token, now);
+    },
+    report(feedback) {
+      if (token.state !== 'sent') return;
+      const now = systemClock.now();
+      const latestReturnAt = token.freeAt;
+      token.state = 'reported';
+      token.freeAt = Math.min(latestReturnAt, now + RETURN_MS);
+      owner.onReport(token, feedback, now, latestReturnAt);
+    },
+    cancel() {
+      if (token.state !== 'granted') return;
+      token.state = 'cancelled';
+      owner.onCancel(token, systemClock.now());
+    },
+  };
 }
 
 /** The limit of a bucket, as responses announce it. */
@@ -190,7 +199,7 @@ export class AnnouncedLimit {
   }
 
   /** Responses can overtake each other, so the response of an older request does not bring an older limit back. */
-  note(feedback: RateLimitFeedback, { sentAt }: TokenState): void {
+  note(feedback: RateLimitFeedback, { sentAt }: Token): void {
     if (sentAt < this.#knownSince) return;
     this.value = computeLimit(feedback, this.value, this.#configured);
     if (feedback.announcedLimit !== undefined) this.#knownSince = sentAt;
@@ -236,30 +245,44 @@ function computeLimit(
  */
 const CLEAN_EVERY_BUCKETS = 256;
 
-/** The buckets of one limiter; the first call of a bucket creates it. */
-export class Buckets<Bucket extends { snapshot(): BucketSnapshot }> {
+interface Bucket {
+  acquire(options: AcquireOptions): Promise<Permit>;
+  snapshot(): BucketSnapshot;
+}
+
+/** Has one bucket for each endpoint and account; the first call of a bucket creates it. */
+export abstract class BucketLimiter implements Limiter {
+  abstract readonly spansProcesses: boolean;
+  readonly maxQueue: number;
   readonly #limits: LimiterOptions['limits'];
-  readonly #create: (id: BucketId, configured: ConfiguredLimit) => Bucket;
+  readonly #createBucket: (id: BucketId, configured: ConfiguredLimit) => Bucket;
   readonly #buckets = new Map<string, Bucket>();
 
+  /** @internal */
   constructor(
-    limits: LimiterOptions['limits'],
-    create: (id: BucketId, configured: ConfiguredLimit) => Bucket,
+    { limits, maxQueue }: LimiterSettings,
+    createBucket: (id: BucketId, configured: ConfiguredLimit) => Bucket,
   ) {
     this.#limits = limits;
-    this.#create = create;
+    this.maxQueue = maxQueue;
+    this.#createBucket = createBucket;
   }
 
-  get(id: BucketId): Bucket {
+  /** @internal */
+  acquire(options: AcquireOptions): Promise<Permit> {
+    const { bucket: id, signal } = options;
+    if (signal?.aborted) return Promise.reject(signal.reason);
     const key = formatBucketKey(id);
-    const known = this.#buckets.get(key);
-    if (known) return known;
-    const bucket = this.#create(id, findLimit(this.#limits, id));
-    if (this.#buckets.size > 0 && this.#buckets.size % CLEAN_EVERY_BUCKETS === 0) this.#forgetIdle();
-    this.#buckets.set(key, bucket);
-    return bucket;
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      if (this.#buckets.size > 0 && this.#buckets.size % CLEAN_EVERY_BUCKETS === 0) this.#forgetIdle();
+      bucket = this.#createBucket(id, findLimit(this.#limits, id));
+      this.#buckets.set(key, bucket);
+    }
+    return bucket.acquire(options);
   }
 
+  /** @internal */
   snapshot(id: BucketId): BucketSnapshot {
     const { limit } = findLimit(this.#limits, id);
     const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };

@@ -1,35 +1,38 @@
 import { onAbort } from '../common/abort.ts';
+import { systemClock } from '../common/clock.ts';
 import { QueueFullError } from '../errors.ts';
-import { type AcquireOptions, LongPauseError, type Permit } from './limiter.ts';
+import { type AcquireOptions, type BucketSnapshot, LongPauseError, type Permit } from './limiter.ts';
 
 const MAX_INTERACTIVE_BEFORE_BACKGROUND = 19;
 
-interface TokenRequest extends Pick<AcquireOptions, 'priority' | 'signal' | 'maxPauseMs'> {
+interface WaitingCall extends Pick<AcquireOptions, 'priority' | 'maxPauseMs'> {
+  readonly sequence: number;
   readonly resolve: (permit: Permit) => void;
   readonly reject: (reason: unknown) => void;
-}
-
-interface WaitingCall {
-  readonly request: TokenRequest;
-  readonly sequence: number;
   unsubscribe?: () => void;
 }
 
-interface QueueOptions {
-  readonly endpoint: string;
-  readonly maxQueue: number;
-  readonly onAbort: () => void;
-}
-
-/** The calls that wait for a token of one bucket, in one lane per priority, and the rule that chooses the next one. */
+/**
+ * The calls that wait for a token of one bucket, in one lane per priority, with the rule that chooses the next one, and the pause
+ * that a 429 asked for.
+ */
 export class CallQueue {
-  readonly #options: QueueOptions;
+  readonly #endpoint: string;
+  readonly #maxQueue: number;
+  readonly #onAbort: () => void;
   readonly #lanes = { interactive: new Set<WaitingCall>(), background: new Set<WaitingCall>() };
   #sequence = 0;
   #interactiveRun = 0;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(options: QueueOptions) {
-    this.#options = options;
+  constructor(endpoint: string, maxQueue: number, onAbort: () => void) {
+    this.#endpoint = endpoint;
+    this.#maxQueue = maxQueue;
+    this.#onAbort = onAbort;
+  }
+
+  get pausedUntil(): number {
+    return this.#pausedUntil;
   }
 
   get size(): number {
@@ -40,20 +43,35 @@ export class CallQueue {
     return this.#lanes.interactive.size;
   }
 
-  append(request: TokenRequest, pausedForMs: number): void {
-    if (isPauseTooLong(pausedForMs, request)) {
-      request.reject(new LongPauseError(pausedForMs));
-      return;
-    }
-    this.#sequence += 1;
-    const call: WaitingCall = { request, sequence: this.#sequence };
-    this.#lanes[request.priority].add(call);
-    const { signal } = request;
-    if (signal === undefined) return;
-    call.unsubscribe = onAbort(signal, () => {
-      this.#reject(call, signal.reason);
-      this.#options.onAbort();
+  snapshot(limit: number, inUse: number, now: number): BucketSnapshot {
+    const pauseLeftMs = this.#pausedUntil - now;
+    const pausedUntil = pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null;
+    return { limit, inUse, queued: this.size, pausedUntil };
+  }
+
+  /** Adds a call. The promise rejects if the signal aborts, or if the pause is longer than the call waits for. */
+  wait({ priority, signal, maxPauseMs }: AcquireOptions, now: number): Promise<Permit> {
+    const pausedForMs = this.#pausedUntil - now;
+    if (isPauseTooLong(pausedForMs, maxPauseMs)) return Promise.reject(new LongPauseError(pausedForMs));
+    return new Promise((resolve, reject) => {
+      this.#sequence += 1;
+      const call: WaitingCall = { priority, maxPauseMs, sequence: this.#sequence, resolve, reject };
+      this.#lanes[priority].add(call);
+      if (signal === undefined) return;
+      call.unsubscribe = onAbort(signal, () => {
+        this.#reject(call, signal.reason);
+        this.#onAbort();
+      });
     });
+  }
+
+  /** Pauses the bucket, and rejects the calls that do not wait that long. An earlier pause that ends later stays. */
+  pauseUntil(until: number, now: number): void {
+    if (until <= this.#pausedUntil) return;
+    this.#pausedUntil = until;
+    for (const call of this.#calls()) {
+      if (isPauseTooLong(until - now, call.maxPauseMs)) this.#reject(call, new LongPauseError(until - now));
+    }
   }
 
   /** Finds the call that goes next; background calls leave `reserved` of the `free` tokens to interactive ones. */
@@ -65,28 +83,21 @@ export class CallQueue {
     return interactive ?? (free > reserved ? background : undefined);
   }
 
-  take(free: number, reserved: number): TokenRequest | undefined {
+  take(free: number, reserved: number): WaitingCall | undefined {
     const call = this.next(free, reserved);
     if (call === undefined) return undefined;
     this.#remove(call);
-    const isBeforeBackground = call.request.priority === 'interactive' && this.#lanes.background.size > 0;
+    const isBeforeBackground = call.priority === 'interactive' && this.#lanes.background.size > 0;
     this.#interactiveRun = isBeforeBackground ? this.#interactiveRun + 1 : 0;
-    return call.request;
-  }
-
-  rejectIfPauseExceeds(pausedForMs: number): void {
-    for (const call of this.#calls()) {
-      if (isPauseTooLong(pausedForMs, call.request)) this.#reject(call, new LongPauseError(pausedForMs));
-    }
+    return call;
   }
 
   /** Rejects the latest calls beyond `maxQueue`. */
   rejectExcess(): void {
-    const { endpoint, maxQueue } = this.#options;
-    if (this.size <= maxQueue) return;
+    if (this.size <= this.#maxQueue) return;
     const inOrder = this.#calls().sort((a, b) => a.sequence - b.sequence);
-    for (const call of inOrder.slice(maxQueue)) {
-      const message = `The queue of \`${endpoint}\` is full (\`maxQueue\` is ${maxQueue}); this call was not sent`;
+    for (const call of inOrder.slice(this.#maxQueue)) {
+      const message = `The queue of \`${this.#endpoint}\` is full (\`maxQueue\` is ${this.#maxQueue}); this call was not sent`;
       this.#reject(call, new QueueFullError(message));
     }
   }
@@ -100,17 +111,17 @@ export class CallQueue {
   }
 
   #remove(call: WaitingCall): void {
-    this.#lanes[call.request.priority].delete(call);
+    this.#lanes[call.priority].delete(call);
     call.unsubscribe?.();
   }
 
   #reject(call: WaitingCall, reason: unknown): void {
     this.#remove(call);
-    call.request.reject(reason);
+    call.reject(reason);
   }
 }
 
-function isPauseTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
+function isPauseTooLong(pausedForMs: number, maxPauseMs: number | undefined): boolean {
   // Compare whole milliseconds: rounding can make a pause of an hour slightly longer than an hour.
   return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

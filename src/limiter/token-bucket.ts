@@ -6,22 +6,18 @@ import {
   type AcquireOptions,
   AnnouncedLimit,
   type BucketId,
+  BucketLimiter,
   type BucketSnapshot,
-  Buckets,
-  buildSnapshot,
   type ConfiguredLimit,
   computePauseMs,
+  createPermit,
   LIMITER_SHAPE,
-  type Limiter,
   type LimiterOptions,
-  markCancelled,
-  markReported,
-  markSent,
   type Permit,
   type Priority,
   type RateLimitFeedback,
   reservedTokens,
-  type TokenState,
+  type Token,
 } from './limiter.ts';
 import { CallQueue } from './queue.ts';
 
@@ -40,79 +36,60 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
  * const web = new TrackingClient({ limiter });
  * const jobs = new TrackingClient({ limiter });
  */
-export class TokenBucketLimiter implements Limiter {
+export class TokenBucketLimiter extends BucketLimiter {
   readonly spansProcesses = false;
-  readonly maxQueue: number;
-  readonly #buckets: Buckets<Bucket>;
 
   /**
    * @param options - all optional
    * @throws ConfigurationError if an option is invalid
    */
   constructor(options: LimiterOptions = {}) {
-    const { limits, maxQueue } = checkOptions(limiterOptions, options);
-    this.maxQueue = maxQueue;
-    this.#buckets = new Buckets(limits, (id, configured) => new Bucket(id, configured, maxQueue));
-  }
-
-  /** @internal */
-  acquire(options: AcquireOptions): Promise<Permit> {
-    return this.#buckets.get(options.bucket).acquire(options);
-  }
-
-  /** @internal */
-  snapshot(bucket: BucketId): BucketSnapshot {
-    return this.#buckets.snapshot(bucket);
+    const settings = checkOptions(limiterOptions, options);
+    super(settings, (id, configured) => new Bucket(id, configured, settings.maxQueue));
   }
 }
 
-interface Token extends TokenState {
+interface LocalToken extends Token {
   isCounted: boolean;
   returnedBefore: number;
 }
 
 class Bucket {
-  // Each set is in the order in which its tokens come back, so a search can stop at the first token that is still out.
-  readonly #granted = new Set<Token>();
-  readonly #sent = new Set<Token>();
-  readonly #reported = new Set<Token>();
+  readonly #granted = new Set<LocalToken>();
+  // Each of these sets is in the order in which its tokens come back, so a search can stop at the first token that is still out.
+  readonly #sent = new Set<LocalToken>();
+  readonly #reported = new Set<LocalToken>();
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
   readonly #limit: AnnouncedLimit;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
 
   constructor({ endpoint }: BucketId, configured: ConfiguredLimit, maxQueue: number) {
     this.#limit = new AnnouncedLimit(configured);
-    const onAbort = () => this.#queue.size === 0 && this.#timer.clear();
-    this.#queue = new CallQueue({ endpoint, maxQueue, onAbort });
+    this.#queue = new CallQueue(endpoint, maxQueue, () => this.#queue.size === 0 && this.#timer.clear());
   }
 
-  acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
+  acquire(options: AcquireOptions): Promise<Permit> {
     const now = systemClock.now();
     this.#collect(now);
-    if (this.#canGrantAtOnce(priority, now)) return Promise.resolve(this.#grant(now));
-    return new Promise((resolve, reject) => {
-      this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, this.#pausedUntil - now);
-      // Grant first: if this call is interactive, it may get a token before the background calls that wait. `rejectExcess` rejects
-      // the latest call of a full queue, so it would reject this call.
-      this.#grantWaiting();
-      this.#queue.rejectExcess();
-    });
+    if (this.#canGrantAtOnce(options.priority, now)) return Promise.resolve(this.#grant(now));
+    const permit = this.#queue.wait(options, now);
+    // Grant first: if this call is interactive, it may get a token before the background calls that wait. `rejectExcess` rejects
+    // the latest call of a full queue, so it would reject this call.
+    this.#grantWaiting();
+    this.#queue.rejectExcess();
+    return permit;
   }
 
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    return buildSnapshot(this.#limit.value, this.#inUse, this.#queue.size, this.#pausedUntil - now);
+    return this.#queue.snapshot(this.#limit.value, this.#inUse, now);
   }
 
-  #send(token: Token): void {
-    const now = systemClock.now();
+  onSend(token: LocalToken, now: number): void {
     this.#collect(now);
-    if (!markSent(token, now)) return;
     token.isCounted = true;
     token.returnedBefore = this.#foreignUse.noteSent();
     this.#granted.delete(token);
@@ -120,10 +97,7 @@ class Bucket {
     this.#grantWaiting();
   }
 
-  #report(token: Token, feedback: RateLimitFeedback): void {
-    const now = systemClock.now();
-    const latestReturnAt = token.freeAt;
-    if (!markReported(token, now)) return;
+  onReport(token: LocalToken, feedback: RateLimitFeedback, now: number, latestReturnAt: number): void {
     // If the token came back before the response, the response says nothing about the current window.
     if (latestReturnAt > now) {
       this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit.value, now);
@@ -134,15 +108,11 @@ class Bucket {
       this.#reported.add(token);
     }
     this.#limit.note(feedback, token);
-    if (feedback.status === 429) {
-      this.#pausedUntil = Math.max(this.#pausedUntil, now + computePauseMs(feedback));
-      this.#queue.rejectIfPauseExceeds(this.#pausedUntil - now);
-    }
+    if (feedback.status === 429) this.#queue.pauseUntil(now + computePauseMs(feedback), now);
     this.#grantWaiting();
   }
 
-  #cancel(token: Token): void {
-    if (!markCancelled(token)) return;
+  onCancel(token: LocalToken): void {
     this.#granted.delete(token);
     this.#grantWaiting();
   }
@@ -152,7 +122,7 @@ class Bucket {
   }
 
   #collect(now: number): void {
-    for (const tokens of [this.#granted, this.#sent, this.#reported]) {
+    for (const tokens of [this.#sent, this.#reported]) {
       for (const token of tokens) {
         if (token.freeAt > now) break;
         tokens.delete(token);
@@ -163,7 +133,7 @@ class Bucket {
 
   get #opensAt(): number {
     const { opensAt, minSpacingMs } = this.#foreignUse;
-    return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + minSpacingMs);
+    return Math.max(this.#queue.pausedUntil, opensAt, this.#lastGrantAt + minSpacingMs);
   }
 
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
@@ -179,15 +149,16 @@ class Bucket {
 
   #grant(now: number): Permit {
     this.#lastGrantAt = now;
-    const freeAt = Number.POSITIVE_INFINITY;
-    const token: Token = { state: 'granted', sentAt: 0, freeAt, isCounted: false, returnedBefore: 0 };
-    this.#granted.add(token);
-    return {
-      tokensLeft: this.#limit.value - this.#inUse,
-      send: () => this.#send(token),
-      report: (feedback) => this.#report(token, feedback),
-      cancel: () => this.#cancel(token),
+    const token: LocalToken = {
+      tokensLeft: this.#limit.value - this.#inUse - 1,
+      state: 'granted',
+      sentAt: 0,
+      freeAt: Number.POSITIVE_INFINITY,
+      isCounted: false,
+      returnedBefore: 0,
     };
+    this.#granted.add(token);
+    return createPermit(token, this);
   }
 
   #grantWaiting(): void {
@@ -214,9 +185,7 @@ class Bucket {
   }
 
   get #nextChangeAt(): number {
-    const firstFreeAt = (tokens: Set<Token>) =>
-      tokens.values().next().value?.freeAt ?? Number.POSITIVE_INFINITY;
-    const returns = [this.#granted, this.#sent, this.#reported].map(firstFreeAt);
-    return Math.min(this.#foreignUse.changesAt, ...returns);
+    const firstFreeAt = ([first]: Set<LocalToken>) => first?.freeAt ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#foreignUse.changesAt, firstFreeAt(this.#sent), firstFreeAt(this.#reported));
   }
 }

@@ -8,24 +8,20 @@ import {
   type AcquireOptions,
   AnnouncedLimit,
   type BucketId,
+  BucketLimiter,
   type BucketSnapshot,
-  Buckets,
-  buildSnapshot,
   type ConfiguredLimit,
   computePauseMs,
+  createPermit,
   LIMITER_SHAPE,
-  type Limiter,
   type LimiterOptions,
   MAX_RAISE_FACTOR,
   MAX_RETURN_MS,
-  markCancelled,
-  markReported,
-  markSent,
   type Permit,
   type RateLimitFeedback,
   RETURN_MS,
   reservedTokens,
-  type TokenState,
+  type Token,
 } from '../limiter/limiter.ts';
 import { CallQueue } from '../limiter/queue.ts';
 import {
@@ -104,40 +100,35 @@ const limiterOptions = z.strictObject({
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
-export class RedisLimiter implements Limiter {
+export class RedisLimiter extends BucketLimiter {
   readonly spansProcesses = true;
-  readonly maxQueue: number;
-  readonly #buckets: Buckets<SharedBucket>;
 
   /**
    * @param options - see `RedisLimiterOptions`
    * @throws ConfigurationError if an option is invalid; nothing is sent yet
    */
   constructor(options: RedisLimiterOptions) {
-    const shared = resolveSharedOptions(options);
-    this.maxQueue = shared.maxQueue;
-    this.#buckets = new Buckets(shared.limits, (id, configured) => new SharedBucket(id, configured, shared));
-  }
-
-  /** @internal */
-  acquire(options: AcquireOptions): Promise<Permit> {
-    return this.#buckets.get(options.bucket).acquire(options);
-  }
-
-  /** @internal */
-  snapshot(bucket: BucketId): BucketSnapshot {
-    return this.#buckets.snapshot(bucket);
+    const settings = resolveOptions(options);
+    super(settings, (id, configured) => new SharedBucket(id, configured, settings));
   }
 }
 
-/** Logs each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone. */
-function watchRedis(isLocalAllowed: boolean, processes: number, logger: Logger | undefined) {
+function resolveOptions(options: RedisLimiterOptions) {
+  const { redis, onUnavailable, logger, ...settings } = checkOptions(limiterOptions, options);
+  const runScript = createScriptRunner(redis);
+  reportDriverErrors('Redis', redis, logger);
   const log = resolveLogger(logger, 'info');
+  const isLocalAllowed = onUnavailable === 'local';
   const effect = isLocalAllowed
-    ? `this process uses 1/${processes} of the limit (\`processes\` must be the number of your processes)`
+    ? `this process uses 1/${settings.processes} of the limit (\`processes\` must be the number of your processes)`
     : 'calls reject with ConnectionError (`onUnavailable`)';
+  // Log each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone.
   const [countLost, countBack] = [limitLines(), limitLines()];
   return {
+    ...settings,
+    isLocalAllowed,
+    runScript,
+    processId: randomBytes(9).toString('base64url'),
     onFailure(error: unknown): void {
       if (countLost() === undefined) return;
       log.warn(`The rate limiter lost Redis (${formatError(error)}); until Redis is back, ${effect}`);
@@ -149,27 +140,14 @@ function watchRedis(isLocalAllowed: boolean, processes: number, logger: Logger |
   };
 }
 
-type SharedBucketOptions = ReturnType<typeof resolveSharedOptions>;
-
-function resolveSharedOptions(options: RedisLimiterOptions) {
-  const { redis, onUnavailable, logger, ...settings } = checkOptions(limiterOptions, options);
-  const isLocalAllowed = onUnavailable === 'local';
-  const runScript = createScriptRunner(redis);
-  reportDriverErrors('Redis', redis, logger);
-  return {
-    ...settings,
-    ...watchRedis(isLocalAllowed, settings.processes, logger),
-    isLocalAllowed,
-    runScript,
-    processId: randomBytes(9).toString('base64url'),
-  };
-}
-
-interface Token extends TokenState {
+interface SharedToken extends Token {
   readonly number: number;
   readonly startsAt: number;
   sendBy: number;
-  readonly tokensLeft: number;
+}
+
+function createReport() {
+  return { tokens: new Set<SharedToken>(), hasPause: false, hasLimit: false, dueAt: NEVER };
 }
 
 /**
@@ -177,22 +155,18 @@ interface Token extends TokenState {
  * for each waiting call.
  */
 class SharedBucket {
-  readonly #options: SharedBucketOptions;
+  readonly #settings: ReturnType<typeof resolveOptions>;
   readonly #configured: ConfiguredLimit;
   readonly #keys: readonly string[];
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#update());
-  readonly #tokensOut = new Set<Token>();
-  #upcoming: Token[] = [];
+  readonly #limit: AnnouncedLimit;
+  readonly #tokensOut = new Set<SharedToken>();
+  #upcoming: SharedToken[] = [];
   #nextNumber = 0;
 
-  readonly #limit: AnnouncedLimit;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-
-  #unreported = new Set<Token>();
-  #isPauseUnreported = false;
-  #isLimitUnreported = false;
-  #reportBy = NEVER;
+  /** What the next command reports, and when it must be sent at the latest. */
+  #report = createReport();
   #listedAs = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
   #isAsking = false;
@@ -201,90 +175,64 @@ class SharedBucket {
   /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
   #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
-  constructor(bucket: BucketId, configured: ConfiguredLimit, options: SharedBucketOptions) {
-    this.#options = options;
+  constructor(bucket: BucketId, configured: ConfiguredLimit, settings: ReturnType<typeof resolveOptions>) {
+    this.#settings = settings;
     this.#configured = configured;
     this.#limit = new AnnouncedLimit(configured);
-    this.#keys = formatKeys(options.keyPrefix, bucket);
-    const { maxQueue } = options;
-    this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort: () => this.#updateSoon() });
+    this.#keys = formatKeys(settings.keyPrefix, bucket);
+    this.#queue = new CallQueue(bucket.endpoint, settings.maxQueue, () => this.#updateSoon());
   }
 
-  acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    return new Promise((resolve, reject) => {
-      const pausedForMs = this.#pausedUntil - systemClock.now();
-      this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, pausedForMs);
-      this.#updateSoon();
-    });
+  acquire(options: AcquireOptions): Promise<Permit> {
+    this.#updateSoon();
+    return this.#queue.wait(options, systemClock.now());
   }
 
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    return buildSnapshot(this.#limit.value, this.#tokensOut.size, this.#queue.size, this.#pausedUntil - now);
+    return this.#queue.snapshot(this.#limit.value, this.#tokensOut.size, now);
   }
 
-  #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
-    const token: Token = { ...fields, state: 'granted', sentAt: 0, freeAt: fields.sendBy + MAX_RETURN_MS };
-    this.#tokensOut.add(token);
-    return token;
-  }
-
-  #createPermit(token: Token): Permit {
-    return {
-      tokensLeft: token.tokensLeft,
-      send: () => this.#send(token),
-      report: (feedback) => this.#report(token, feedback),
-      cancel: () => this.#cancel(token),
-    };
-  }
-
-  #send(token: Token): void {
-    const now = systemClock.now();
-    if (!markSent(token, now)) return;
+  onSend(token: SharedToken, now: number): void {
     // If the request was sent late, `#collect` may have removed the token. Add the token again, because the service counts the
     // request.
     this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }
 
-  #report(token: Token, feedback: RateLimitFeedback): void {
-    const now = systemClock.now();
-    if (!markReported(token, now)) return;
+  onReport(token: SharedToken, feedback: RateLimitFeedback, now: number): void {
     const limit = this.#limit.value;
     this.#limit.note(feedback, token);
-    if (this.#limit.value !== limit) this.#isLimitUnreported = true;
+    if (this.#limit.value !== limit) this.#report.hasLimit = true;
     if (feedback.status === 429) {
-      this.#isPauseUnreported = true;
-      this.#pauseUntil(now + computePauseMs(feedback), now);
+      this.#report.hasPause = true;
+      this.#queue.pauseUntil(now + computePauseMs(feedback), now);
     }
-    this.#reportLater(
-      token,
-      this.#isLimitUnreported || this.#isPauseUnreported ? now : now + REPORT_WITHIN_MS,
-    );
+    const isUrgent = this.#report.hasLimit || this.#report.hasPause;
+    this.#reportLater(token, isUrgent ? now : now + REPORT_WITHIN_MS);
   }
 
-  #cancel(token: Token): void {
-    if (!markCancelled(token)) return;
+  onCancel(token: SharedToken, now: number): void {
     token.freeAt = token.startsAt;
-    this.#reportLater(token, systemClock.now());
+    this.#reportLater(token, now);
   }
 
-  #reportLater(token: Token, reportBy: number): void {
-    this.#unreported.add(token);
-    this.#reportBy = Math.min(this.#reportBy, reportBy);
+  #createToken(fields: Pick<SharedToken, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): SharedToken {
+    const freeAt = fields.sendBy + MAX_RETURN_MS;
+    const token: SharedToken = { ...fields, state: 'granted', sentAt: 0, freeAt };
+    this.#tokensOut.add(token);
+    return token;
+  }
+
+  #reportLater(token: SharedToken, dueAt: number): void {
+    this.#report.tokens.add(token);
+    this.#report.dueAt = Math.min(this.#report.dueAt, dueAt);
     this.#updateSoon();
   }
 
-  #pauseUntil(until: number, now: number): void {
-    if (until <= this.#pausedUntil) return;
-    this.#pausedUntil = until;
-    this.#queue.rejectIfPauseExceeds(until - now);
-  }
-
   get #share(): number {
-    return Math.max(1, Math.floor(this.#limit.value / this.#options.processes));
+    return Math.max(1, Math.floor(this.#limit.value / this.#settings.processes));
   }
 
   get #wanted(): { readonly interactive: number; readonly total: number } {
@@ -326,10 +274,12 @@ class SharedBucket {
       // If this process was frozen, the token may be so old that Redis grants it to another process before our report arrives.
       // Do not use such a token.
       const isHeld = token.freeAt - RETURN_MS > now;
-      const isNeeded = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#pausedUntil;
-      if (!isHeld || !isNeeded) this.#cancel(token);
-      else if (token.startsAt > now) this.#upcoming.push(token);
-      else this.#queue.take(1, 0)?.resolve(this.#createPermit(token));
+      const isNeeded = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#queue.pausedUntil;
+      if (!isHeld || !isNeeded) {
+        token.state = 'cancelled';
+        this.onCancel(token, now);
+      } else if (token.startsAt > now) this.#upcoming.push(token);
+      else this.#queue.take(1, 0)?.resolve(createPermit(token, this));
     }
   }
 
@@ -341,19 +291,19 @@ class SharedBucket {
       this.#nextNumber += 1;
       const sendBy = now + SEND_WITHIN_MS;
       const token = this.#createToken({ number, startsAt: now, sendBy, tokensLeft: free - 1 });
-      call?.resolve(this.#createPermit(token));
+      call?.resolve(createPermit(token, this));
     }
   }
 
   #nextShareAt(now: number): number {
-    const { isLocalAllowed, commandTimeoutMs } = this.#options;
+    const { isLocalAllowed, commandTimeoutMs } = this.#settings;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
     // If our next attempt to reach Redis is late, Redis may be back, and other processes may use the full limit. Then do not grant
     // our share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
-    return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
+    return Math.max(this.#outage.opensAt, this.#queue.pausedUntil, tokenAt);
   }
 
   #renewUnsent(now: number): void {
@@ -365,21 +315,21 @@ class SharedBucket {
     }
   }
 
-  #renewsAt({ state, sendBy }: Token): number {
+  #renewsAt({ state, sendBy }: SharedToken): number {
     return state === 'granted' ? sendBy - RENEW_AHEAD_MS : NEVER;
   }
 
   #nextAskAt(now: number): number {
     if (this.#outage) {
       if (this.#queue.size === 0) return NEVER;
-      return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
+      return this.#settings.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
     }
     const { interactive, total } = this.#wanted;
     // Ask now if the list of waiting processes in Redis is wrong: if we wait and are not listed, if we are listed and no longer
     // wait, or if Redis does not know yet that an interactive call waits, which may use the reserved token.
     const { isWaiting, isInteractive } = this.#listedAs;
     const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
-    return isListedWrongly ? now : Math.min(this.#askAt, this.#reportBy);
+    return isListedWrongly ? now : Math.min(this.#askAt, this.#report.dueAt);
   }
 
   async #ask(): Promise<void> {
@@ -390,7 +340,7 @@ class SharedBucket {
       // without a report first.
       if (this.#outage) await this.#run(PROBE);
       await this.#exchange();
-      if (this.#outage !== undefined) this.#options.onRecovery();
+      if (this.#outage !== undefined) this.#settings.onRecovery();
       this.#outage = undefined;
     } catch (error) {
       this.#noteOutage(error, askedAt);
@@ -407,31 +357,34 @@ class SharedBucket {
     const { limit, maxLimit } = this.#configured;
     const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
-    const tokens = [...(isAfterOutage ? this.#tokensOut : this.#unreported)];
-    const reportsLimit = isAfterOutage ? this.#limit.value !== limit : this.#isLimitUnreported;
-    const reportsPause = isAfterOutage || this.#isPauseUnreported;
+    const report = isAfterOutage
+      ? { tokens: this.#tokensOut, hasPause: true, hasLimit: this.#limit.value !== limit }
+      : this.#report;
+    this.#report = createReport();
     const { interactive, total } = this.#wanted;
     const firstNumber = this.#nextNumber;
     // These numbers must not be used again, even if the reply gets lost.
     this.#nextNumber += total;
-    this.#clearUnreported();
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       limit,
       Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
-      reportsLimit ? this.#limit.value : 0,
-      reportsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
+      report.hasLimit ? this.#limit.value : 0,
+      report.hasPause ? Math.max(0, Math.ceil(this.#queue.pausedUntil - askedAt)) : 0,
       isAfterOutage ? 1 : 0,
       Math.max(0, this.#share - this.#tokensOut.size),
       reservedTokens(this.#limit.value),
       interactive,
       total,
       firstNumber,
-      ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
+      ...[...report.tokens].flatMap(({ number, freeAt }) => [
+        number,
+        Math.max(0, Math.ceil(freeAt - askedAt)),
+      ]),
     ]);
     const now = systemClock.now();
-    if (reply.limit !== this.#limit.value && !this.#isLimitUnreported) this.#limit.set(reply.limit, askedAt);
+    if (reply.limit !== this.#limit.value && !this.#report.hasLimit) this.#limit.set(reply.limit, askedAt);
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
-    if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
+    if (pauseLeftMs > 0) this.#queue.pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
       // Redis counted from some time between `askedAt` and `now`. To be safe, count the start from `now`, and `sendBy` from
       // `askedAt`.
@@ -445,25 +398,18 @@ class SharedBucket {
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
-  #clearUnreported(): void {
-    this.#unreported.clear();
-    this.#isPauseUnreported = false;
-    this.#isLimitUnreported = false;
-    this.#reportBy = NEVER;
-  }
-
   #noteOutage(error: unknown, askedAt: number): void {
-    this.#options.onFailure(error);
+    this.#settings.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { failedAt: systemClock.now(), opensAt };
-    this.#clearUnreported();
-    if (this.#options.isLocalAllowed) return;
+    this.#report = createReport();
+    if (this.#settings.isLocalAllowed) return;
     const message = 'The rate limiter lost Redis (`onUnavailable` is "reject"); this call was not sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
   #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
-    const { runScript, processId, commandTimeoutMs } = this.#options;
+    const { runScript, processId, commandTimeoutMs } = this.#settings;
     return new Promise((resolve, reject) => {
       const giveUp = () =>
         reject(new Error(`no reply within ${commandTimeoutMs} ms, the \`commandTimeoutMs\` of the limiter`));
