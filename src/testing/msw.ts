@@ -11,7 +11,7 @@ import { type OptionShape, option } from '../common/validation.ts';
 import { ENDPOINT_NAMES, endpoints } from '../endpoints.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl } from './options.ts';
-import { toFakeRequest, toResponse, toStalledResponse } from './transports.ts';
+import { perform, toFakeRequest } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
@@ -30,14 +30,13 @@ const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toFakeRequest(request, basePath));
-  if (outcome.kind === 'response') return toResponse(outcome.response);
   // MSW 2 makes this response the `cause` of its error, so `cause.code` is set as it is with Node's `fetch`.
   if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
-  waiting.add(request);
-  request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
-  if (outcome.kind === 'stall') return toStalledResponse(outcome.response, request.signal);
-  // MSW itself rejects the request when its signal aborts.
-  return new Promise(() => {});
+  if (outcome.kind !== 'response') {
+    waiting.add(request);
+    request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
+  }
+  return perform(outcome, request.signal);
 }
 
 /**

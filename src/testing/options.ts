@@ -6,9 +6,7 @@ import {
   delayOption,
   describeBrokenRule,
   expected,
-  formatPath,
   functionOption,
-  isJsonObject,
   kindOf,
   type OptionShape,
   option,
@@ -38,8 +36,8 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so that fake timers work. */
   readonly now?: () => number;
-  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: those of the table. */
-  readonly limits?: false | Partial<Record<EndpointName, number>>;
+  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default `true`: those of the table. */
+  readonly limits?: boolean | Partial<Record<EndpointName, number>>;
   /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20 (docs/service.md 1.8). Default: any key is accepted. */
@@ -114,40 +112,28 @@ export const speedOption = option<number>(
   quoteValue,
 );
 
-/** Like `expected`, for a union that ends with an object of options: if an option of the object is invalid, names that option. */
-function namingOption(rule: string) {
-  return {
-    error: (issue: z.core.$ZodRawIssue) => {
-      const broken = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined;
-      return isJsonObject(issue.input) && broken !== undefined
-        ? `Invalid \`${formatPath(issue.path ?? [])}\`: ${broken.message}`
-        : describeBrokenRule(issue, rule, kindOf);
-    },
-  };
+/** Accepts `true`, `false`, or options (which imply `true`); the result is `false` or all options. */
+export function switchOption<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = Object.keys(shape).join(', ');
+  const options = z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'invalid_type'
+        ? describeBrokenRule(issue, `to be true, false, or an object with options (${names})`, kindOf)
+        : undefined,
+  });
+  return z
+    .preprocess((value) => (value === true ? {} : value === false ? undefined : value), options.optional())
+    .transform((value) => value ?? false);
 }
 
-/** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
-export const switchWithOptions = <Shape extends z.ZodRawShape>(options: z.ZodObject<Shape, z.core.$strict>) =>
-  z
-    .union(
-      [z.boolean(), options],
-      namingOption(`to be true, false, or an object with options (${Object.keys(options.shape).join(', ')})`),
-    )
-    .transform((value) => ({
-      isOn: value !== false,
-      ...(typeof value === 'object' ? value : options.parse({})),
-    }));
-
-const planOptions = z.strictObject({ quota: countOption(0, true).default(Number.POSITIVE_INFINITY) });
+const planOptions = { quota: countOption(0, true).default(Number.POSITIVE_INFINITY) };
 
 const plansOptions = z.strictObject({
-  perShipment: switchWithOptions(planOptions).prefault(true),
-  perCall: switchWithOptions(planOptions).prefault(false),
+  perShipment: switchOption(planOptions).prefault(true),
+  perCall: switchOption(planOptions).prefault(false),
 } satisfies OptionShape<FakePlans>);
 
-const limitsOptions = z.strictObject(
-  Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()])),
-);
+const limitsOptions = Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()]));
 
 const apiKey = z.string(expected('to be a key without spaces')).regex(/^\S+$/);
 
@@ -159,12 +145,7 @@ const playOption = z.enum(PLAY_NAMES, playRule);
 const fakeOptions = z.strictObject({
   seed: seedOption.default(1),
   now: functionOption<() => number>().default(() => () => Date.now()),
-  limits: z
-    .union(
-      [z.literal(false), limitsOptions],
-      namingOption('to be false, or whole numbers by endpoint, as in { "trackers.get": 5 }'),
-    )
-    .default({}),
+  limits: switchOption(limitsOptions).prefault(true),
   limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),
   apiKeys: z.array(apiKey, expected('to be 1 to 20 keys')).min(1).max(20).optional(),
   plans: plansOptions.prefault({}),

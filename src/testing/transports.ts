@@ -35,7 +35,7 @@ export async function toFakeRequest(request: Request, basePath?: string): Promis
   return { method, target: pathname + search, headers, body: await request.text(), basePath };
 }
 
-export function toStalledResponse({ status, headers, body }: FakeResponse, signal?: AbortSignal): Response {
+function toStalledResponse({ status, headers, body }: FakeResponse, signal?: AbortSignal): Response {
   const bytes = new TextEncoder().encode(body);
   const stream = new ReadableStream({
     start(controller) {
@@ -49,17 +49,17 @@ export function toStalledResponse({ status, headers, body }: FakeResponse, signa
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
-export function toResponse({ status, headers, body }: FakeResponse): Response {
-  return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
-}
-
-function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
+export function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
   if (outcome.kind === 'stall') return toStalledResponse(outcome.response, signal);
-  if (outcome.kind === 'response') return toResponse(outcome.response);
+  if (outcome.kind === 'response') {
+    const { status, headers, body } = outcome.response;
+    return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
+  }
   if (outcome.kind === 'reset') {
     const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     throw new TypeError('fetch failed', { cause });
   }
+  // The caller rejects the request when its signal aborts.
   return new Promise(() => {});
 }
 

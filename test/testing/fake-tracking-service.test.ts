@@ -120,15 +120,18 @@ describe('createFakeTrackingService with invalid options', () => {
     ],
     [
       { plans: { perShipment: { quota: '5' } } },
-      'Invalid `plans.perShipment`: Expected `quota` to be a whole number',
+      'Expected `plans.perShipment.quota` to be a whole number of at least 0',
     ],
     [
       { plans: { perCall: 5 } },
       'Expected `plans.perCall` to be true, false, or an object with options .quota., got a number',
     ],
-    [{ limits: { 'trackers.get': '5' } }, 'Invalid `limits`: Expected `trackers.get` to be a whole number'],
+    [
+      { limits: { 'trackers.get': '5' } },
+      'Expected `limits\\["trackers.get"\\]` to be a whole number of at least 0',
+    ],
     [{ limits: { 'trackers.gett': 5 } }, 'Unknown option `limits\\["trackers.gett"\\]`; known options: '],
-    [{ limits: 5 }, 'Expected `limits` to be false, or whole numbers by endpoint'],
+    [{ limits: 5 }, 'Expected `limits` to be true, false, or an object with options .trackers.create, '],
     [{ play: ['delivered', 'lost'] }, "Expected `play` to be one of .*, or an array of these, got 'lost'"],
   ])('%j → a message that names the valid values', (options, message) => {
     // A caller without types could pass this.

@@ -177,7 +177,8 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   },
   'tracking.search': ({ bodyText }, state) => {
     const input = validateAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
-    if (state.searches >= state.options.plans.perCall.quota)
+    const { perCall } = state.options.plans;
+    if (perCall && state.searches >= perCall.quota)
       throw rejection(403, 'quota_limit_reached', 'The per-call quota is used up.');
     state.searches += 1;
     const hints = toHints(input);
@@ -195,7 +196,7 @@ type LogEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Fi
 function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): void {
   if (endpoint === 'couriers.list') return;
   const isPerCall = endpoint === 'tracking.search';
-  if ((isPerCall ? plans.perCall : plans.perShipment).isOn) return;
+  if (isPerCall ? plans.perCall : plans.perShipment) return;
   const message = `The account has no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
   throw rejection(422, 'no_active_subscription', message);
 }

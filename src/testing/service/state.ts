@@ -38,23 +38,6 @@ const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
-/** Planned actions. They run when the fake reads its clock, so that it follows any clock and never keeps a process alive. */
-class Timeline {
-  readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
-
-  schedule(atMs: number, run: (atMs: number) => void): void {
-    const before = this.#actions.findLastIndex((action) => action.atMs <= atMs);
-    this.#actions.splice(before + 1, 0, { atMs, run });
-  }
-
-  catchUp(nowMs: number): void {
-    for (let next = this.#actions[0]; next !== undefined && next.atMs <= nowMs; next = this.#actions[0]) {
-      this.#actions.shift();
-      next.run(next.atMs);
-    }
-  }
-}
-
 /** The trackers that a test changes: all trackers of a number, or one tracker. */
 export interface Target {
   readonly parcel: KnownParcel;
@@ -70,7 +53,8 @@ export class FakeState {
   readonly limits: RateLimits | undefined;
   readonly failures = new Failures();
   readonly requests: RecordedRequest[] = [];
-  readonly #timeline = new Timeline();
+  /** Planned actions. They run when the fake reads its clock, so that it follows any clock and never keeps a process alive. */
+  readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
   readonly #parcels = new Map<string, KnownParcel>();
   #scenariosStarted = 0;
   searches = 0;
@@ -84,8 +68,16 @@ export class FakeState {
 
   now(): number {
     const nowMs = this.options.now();
-    this.#timeline.catchUp(nowMs);
+    for (let next = this.#actions[0]; next !== undefined && next.atMs <= nowMs; next = this.#actions[0]) {
+      this.#actions.shift();
+      next.run(next.atMs);
+    }
     return nowMs;
+  }
+
+  #schedule(atMs: number, run: (atMs: number) => void): void {
+    const before = this.#actions.findLastIndex((action) => action.atMs <= atMs);
+    this.#actions.splice(before + 1, 0, { atMs, run });
   }
 
   getParcel(trackingNumber: string): KnownParcel {
@@ -111,7 +103,8 @@ export class FakeState {
     const payload = toPayload(input);
     const reusable = this.trackers.findReusable(payload, isSynchronous);
     if (reusable !== undefined) return { tracker: reusable, isNew: false };
-    if (this.trackers.size >= this.options.plans.perShipment.quota)
+    const { perShipment } = this.options.plans;
+    if (perShipment && this.trackers.size >= perShipment.quota)
       throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
     const parcel = this.askCouriers(payload.trackingNumber);
     const tracker: TrackerState = {
@@ -143,7 +136,7 @@ export class FakeState {
   }
 
   #scheduleFetch(tracker: TrackerState, nowMs: number): void {
-    this.#timeline.schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
+    this.#schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
   }
 
   fetchResults(tracker: TrackerState, atMs: number): void {
@@ -199,7 +192,7 @@ export class FakeState {
     const lengthMs = steps.at(-1)?.afterMs ?? 0;
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
     for (const { afterMs, event, timeStyle } of steps) {
-      this.#timeline.schedule(startMs + afterMs / speed, (atMs) => {
+      this.#schedule(startMs + afterMs / speed, (atMs) => {
         if (event === 'stop') return this.stopTracking({ parcel }, atMs);
         const occurrenceDatetime = formatTime(writtenStartMs + afterMs, timeStyle);
         this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs);

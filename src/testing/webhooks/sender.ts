@@ -13,7 +13,7 @@ import {
 } from '../../common/validation.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
-import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchWithOptions } from '../options.ts';
+import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchOption } from '../options.ts';
 import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
@@ -109,10 +109,10 @@ export interface WebhookSender {
   start(options?: { readonly everyMs?: number }): () => Promise<void>;
 }
 
-const redeliveryOptions = z.strictObject({
+const redeliveryOptions = {
   maxAttempts: countOption(1).default(MAX_ATTEMPTS),
   speed: speedOption.default(DEFAULT_SPEED),
-});
+};
 
 const senderOptions = z.strictObject({
   target: option<WebhookTarget>(
@@ -127,7 +127,7 @@ const senderOptions = z.strictObject({
   shuffle: z.boolean().default(false),
   seed: seedOption.default(1),
   concurrency: countOption(1).default(1),
-  until2xx: switchWithOptions(redeliveryOptions).prefault(false),
+  until2xx: switchOption(redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
   shape: z.enum(['enveloped', 'flat']).default('enveloped'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
@@ -179,13 +179,6 @@ interface Job {
   readonly order: number;
 }
 
-interface MutableReport {
-  items: number;
-  accepted: number;
-  lost: number;
-  readonly sent: SentWebhook[];
-}
-
 /** Builds the body of some pushes. A proof of delivery stays enveloped: the flat shape has no place for it. */
 function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
   const items = pushes.map(({ item }) => item);
@@ -218,7 +211,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   );
   const receiver = { target, secret, timeoutMs };
   const url = typeof target === 'function' ? null : String(target);
-  const maxAttempts = until2xx.isOn ? until2xx.maxAttempts : 1;
+  const { maxAttempts, speed } = until2xx || { maxAttempts: 1, speed: 1 };
   const itemsPerRequest = shape === 'flat' ? 1 : rest.itemsPerRequest;
   const random = seededRandom(rest.seed);
   let freePlaces = rest.concurrency;
@@ -248,12 +241,12 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     for (let attempt = 1; ; attempt += 1) {
       const { succeeded } = await withinConcurrency(() => attemptJob(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      await sleep(Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS) / until2xx.speed);
+      await sleep(Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS) / speed);
     }
   }
 
-  /** Sends what waits now, and adds the result to `report`. */
-  async function sendQueued(report: MutableReport = { items: 0, accepted: 0, lost: 0, sent: [] }) {
+  /** Sends what waits now, and adds each request to `sent`. Returns how many items there were and how many were accepted. */
+  async function sendQueued(sent: SentWebhook[]) {
     // Read `fake.webhooks` each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
@@ -265,20 +258,22 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
     const accepted = new Set<QueuedPush>();
     const sendJob = async (job: Job) => {
-      if (await sendUntilAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
+      if (await sendUntilAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
     };
     await Promise.all(jobs.sort((a, b) => a.order - b.order).map(sendJob));
-    report.items += pushes.length;
-    report.accepted += accepted.size;
-    report.lost += pushes.length - accepted.size;
-    return report;
+    return { items: pushes.length, accepted: accepted.size };
   }
 
   return {
     async flush() {
-      const report = await sendQueued();
-      while (fake.webhooks.pending.length > 0) await sendQueued(report);
-      return report;
+      const sent: SentWebhook[] = [];
+      let { items, accepted } = await sendQueued(sent);
+      while (fake.webhooks.pending.length > 0) {
+        const next = await sendQueued(sent);
+        items += next.items;
+        accepted += next.accepted;
+      }
+      return { items, accepted, lost: items - accepted, sent };
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start(options = {}) {
@@ -287,7 +282,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const runs = new Set<Promise<unknown>>();
       const timer = globalThis.setInterval(() => {
         // Do not call `flush` here: under a steady stream of pushes it would never end.
-        const current = sendQueued().finally(() => runs.delete(current));
+        const current = sendQueued([]).finally(() => runs.delete(current));
         runs.add(current);
       }, everyMs);
       return async () => {
