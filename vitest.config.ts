@@ -45,6 +45,8 @@ export default defineConfig({
           name: 'integration',
           isolate: false,
           include: ['test/integration/**/*.test.ts'],
+          // The largest files take longest, so they start first.
+          sequence: { shuffle: { files: false, tests: true } },
           // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
           // They measure real time, which a busy machine can disturb.

@@ -1,4 +1,4 @@
-// Shows four processes that share one account through Redis, without a key: together they import 1,200 trackers exactly as
+// Shows four processes that share one account through Redis, without a key: together they import 600 trackers exactly as
 // fast as the limit allows, and handle every webhook event once, although each comes three times, to different processes.
 // Copy worker.ts into your app. Needs a Redis. Run: npx tsx examples/fleet/supervisor.ts
 import { type ChildProcess, fork } from 'node:child_process';
@@ -9,7 +9,7 @@ import { createFakeTrackingService, createWebhookSender } from 'tracking-client/
 import type { SupervisorMessage, WorkerMessage, WorkerTask } from './messages.ts';
 
 const WORKERS = 4;
-const TRACKERS = 1_200;
+const TRACKERS = 600;
 const secret = 'whsec-example';
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const keyPrefix = `example:fleet:${process.pid}:`;

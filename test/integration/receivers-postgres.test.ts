@@ -6,7 +6,7 @@ import type { InboxKind } from './receivers/receiver-config.ts';
 import { runFleet } from './receivers/run.ts';
 import { describeWithPostgres } from './services.ts';
 
-const TRAFFIC = { events: 300, copies: 3, perWebhook: 8, concurrency: 24 };
+const TRAFFIC = { events: 200, copies: 3, perWebhook: 8, concurrency: 24 };
 const KILLS = 3;
 
 await describeWithPostgres('four receiver processes on one PostgreSQL', (url) => {

@@ -3,7 +3,7 @@ import { runFleet } from './receivers/run.ts';
 import { ownKeys } from './redis-clients.ts';
 import { describeWithRedis } from './services.ts';
 
-const TRAFFIC = { events: 300, copies: 3, perWebhook: 8, concurrency: 24 };
+const TRAFFIC = { events: 200, copies: 3, perWebhook: 8, concurrency: 24 };
 const KILLS = 3;
 
 await describeWithRedis('four receiver processes on one Redis', (url) => {
