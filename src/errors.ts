@@ -115,12 +115,7 @@ export class ResponseValidationError extends TrackingError {
    */
   constructor(
     message: string,
-    details: {
-      issues: readonly ValidationIssue[];
-      body: unknown;
-      status: number;
-      requestId: string | undefined;
-    },
+    details: Pick<ResponseValidationError, 'issues' | 'body' | 'status' | 'requestId'>,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -212,17 +207,17 @@ export interface ApiErrorDetails {
 /** The service responded with an error. Its code decides the class, or its status if no code is known (docs/service.md 7.1). */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
-  readonly status: number;
+  declare readonly status: number;
   /** The first code that this version knows, else the first code; branch on it, never on the message. */
   readonly code: ErrorCode | undefined;
-  readonly errors: readonly ApiErrorItem[];
-  readonly requestId: string | undefined;
-  override readonly method: string;
-  override readonly path: string;
+  declare readonly errors: readonly ApiErrorItem[];
+  declare readonly requestId: string | undefined;
+  declare readonly method: string;
+  declare readonly path: string;
   declare readonly headers: Headers;
   declare readonly body: unknown;
-  override readonly attempts: number;
-  readonly retryAfterMs: number | undefined;
+  declare readonly attempts: number;
+  declare readonly retryAfterMs: number | undefined;
 
   /**
    * @param message - what went wrong
@@ -231,17 +226,12 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
    */
   constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
     super(message, options);
-    this.status = details.status;
+    const { headers, body, ...facts } = details;
+    Object.assign(this, facts);
     this.code = decidingCode(details.errors);
-    this.errors = details.errors;
-    this.requestId = details.requestId;
-    this.method = details.method;
-    this.path = details.path;
-    this.attempts = details.attempts;
-    this.retryAfterMs = details.retryAfterMs;
     // Headers and body are not enumerable, so that logs leave them out: a body can be a whole HTML page.
-    Object.defineProperty(this, 'headers', { value: details.headers });
-    Object.defineProperty(this, 'body', { value: details.body });
+    Object.defineProperty(this, 'headers', { value: headers });
+    Object.defineProperty(this, 'body', { value: body });
   }
 }
 
@@ -295,21 +285,7 @@ export class ServerError extends ApiError {
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
   /** The record of a tracker that the service has stopped tracking; only `trackers.waitUntilStopped` sets it. */
-  readonly tracker?: Tracker;
-
-  /**
-   * @param message - what went wrong
-   * @param details - facts about the response, and the record of the tracker
-   * @param options - the `cause`
-   */
-  constructor(
-    message: string,
-    details: ApiErrorDetails & { readonly tracker?: Tracker },
-    options?: ErrorOptions,
-  ) {
-    super(message, details, options);
-    if (details.tracker !== undefined) this.tracker = details.tracker;
-  }
+  declare readonly tracker?: Tracker;
 }
 
 type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
