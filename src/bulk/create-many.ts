@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
-import { callGuarded } from '../common/guarded.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { countOption, functionOption, type OptionShape, rule } from '../common/validation.ts';
 import {
@@ -18,7 +17,7 @@ import { CallFailure } from '../http/api-promise.ts';
 import { type CallContext, execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
 import { mayHaveBeenCarriedOut } from '../http/retry.ts';
-import { formatError } from '../observability/logger.ts';
+import { callOrWarn } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
@@ -246,10 +245,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;
-    const { logger, maskKey } = this.#context.config;
-    const onFailure = (error: unknown) =>
-      logger.warn(maskKey(`\`onProgress\` threw an error; the run continues: ${formatError(error)}`));
-    callGuarded(() => this.#settings.onProgress(summary), onFailure);
+    callOrWarn('onProgress', () => this.#settings.onProgress(summary), this.#context.config.logger);
   }
 }
 

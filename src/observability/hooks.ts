@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
-import { callGuarded } from '../common/guarded.ts';
 import { functionOption, type OptionShape, quoteValue, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError, type TrackingError } from '../errors.ts';
-import { formatError, type LogAdapter } from './logger.ts';
+import { callOrWarn, type LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
 export interface CallInfo {
@@ -144,13 +143,11 @@ export function resolveHooks(
   const resolved = new Map<string, (info: object) => void>();
   for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
-    const onFailure = (error: unknown) =>
-      logger.warn(maskKey(`Your hook \`${name}\` threw an error; the call continues: ${formatError(error)}`));
     const callPrevious = resolved.get(name);
     resolved.set(name, (info) => {
       callPrevious?.(info);
       // Each hook gets a copy, so that a hook which changes its copy does not mislead the next hook.
-      callGuarded(() => callback({ ...info }), onFailure);
+      callOrWarn(name, () => callback({ ...info }), logger);
     });
   }
   return Object.fromEntries(resolved);

@@ -45,7 +45,7 @@ export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
 /**
  * Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`.
  *
- * @param maskKey - masks the client's API key in the warning about an unknown level
+ * @param maskKey - masks the client's API key in the text of every line
  */
 export function resolveLogger(
   logger: Logger = console,
@@ -60,7 +60,7 @@ export function resolveLogger(
     const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
     if (!isLogged) return () => {};
     return (message, fields) => {
-      const line = `[tracking-client] ${message}`;
+      const line = `[tracking-client] ${maskKey(message)}`;
       const printPlainLine = () => callGuarded(() => print(method, line, undefined));
       // If the fields cannot be written, such as a bigint as JSON, the line is logged without them.
       callGuarded(() => print(method, line, fields), fields && printPlainLine);
@@ -75,10 +75,8 @@ export function resolveLogger(
     log(message, fields);
   };
   if (environment !== '' && environmentLevel === undefined) {
-    const levels = LOG_LEVELS.join(', ');
-    warn(
-      `Expected TRACKING_LOG to be one of ${levels}, got ${maskKey(quoteValue(environment))}; the log level is "${lowest}"`,
-    );
+    const rule = `Expected TRACKING_LOG to be one of ${LOG_LEVELS.join(', ')}`;
+    warn(`${rule}, got ${quoteValue(environment)}; the log level is "${lowest}"`);
   }
   return { level: lowest, debug, info: createMethod('info'), warn, error: createMethod('error'), warnOnce };
 }
@@ -154,15 +152,20 @@ export function formatError(error: unknown): string {
   return isError(error) ? error.message : kindOf(error);
 }
 
+/** Calls a callback of the user. If it fails, a warning is logged, and nothing else happens. */
+export function callOrWarn(name: string, callback: () => unknown, logger: LogAdapter): void {
+  callGuarded(callback, (error) =>
+    logger.warn(`Your callback \`${name}\` threw an error, which is ignored: ${formatError(error)}`),
+  );
+}
+
 interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
   listeners(event: 'error'): readonly object[];
 }
 
-/** Marks a listener of this package, so that another copy of the package finds it. */
-const BRAND = Symbol.for('tracking-client.driverErrors');
-/** The log of each listener that this copy has added. */
-const logOfListener = new WeakMap<object, LogAdapter>();
+/** Holds the log of a listener of this package, by which another copy of the package recognises the listener, too. */
+const LOG: unique symbol = Symbol.for('tracking-client.driverErrors');
 
 /**
  * Adds an `error` listener to a driver's client or pool, unless it has one from here. Without a listener, Node ends the process
@@ -176,18 +179,18 @@ const logOfListener = new WeakMap<object, LogAdapter>();
 export function reportDriverErrors(server: string, client: object, logger?: Logger): void {
   if (!isEmitter(client)) return;
   const log = resolveLogger(logger, 'warn');
-  const known = client.listeners('error').find((listener) => BRAND in listener);
+  const known = client.listeners('error').find((listener) => LOG in listener);
   if (known !== undefined) {
-    if (logger !== undefined) logOfListener.set(known, log);
+    if (logger !== undefined) Object.assign(known, { [LOG]: log });
     return;
   }
   const countLeftOut = limitLines();
-  const listener = (error: unknown) => {
+  const report = (error: unknown) => {
     if (client.listeners('error').length > 1 || countLeftOut() === undefined) return;
-    logOfListener.get(listener)?.warn(`The ${server} client reported an error: ${formatError(error)}`);
+    listener[LOG].warn(`The ${server} client reported an error: ${formatError(error)}`);
   };
-  logOfListener.set(listener, log);
-  client.on('error', Object.assign(listener, { [BRAND]: true }));
+  const listener = Object.assign(report, { [LOG]: log });
+  client.on('error', listener);
 }
 
 function isEmitter(client: object): client is Emitter {

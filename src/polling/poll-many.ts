@@ -410,10 +410,9 @@ export async function waitUntilStopped(
   if (update?.tracker !== undefined && notReady !== undefined) {
     const { headers, body } = notReady;
     const message = `The service has stopped tracking \`${id}\` and has no results for it`;
-    const details = { ...notReady, headers, body, tracker: update.tracker };
-    error = new ResultsNotReadyError(message, details, { cause: notReady });
     // The new error gets the `callId` and the endpoint of the last call, so that the log lines of this call can be found.
-    Object.assign(error, { callId: notReady.callId, endpoint: notReady.endpoint });
+    error = new ResultsNotReadyError(message, { ...notReady, headers, body }, { cause: notReady });
+    Object.assign(error, { tracker: update.tracker });
   }
   pointToCallSite(error, callSite);
   throw error;
