@@ -125,9 +125,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return this.#summary;
   }
 
-  protected override async *produce(signal: AbortSignal): AsyncGenerator<BulkOutcome, void, undefined> {
+  protected override async *produce(): AsyncGenerator<BulkOutcome, void, undefined> {
     const source = new SourceReader(this.#inputs);
-    const chunks = this.#sendChunks(source, signal);
+    const chunks = this.#sendChunks(source);
     const ahead: Promise<IteratorResult<SentChunk, void>>[] = [];
     try {
       for (;;) {
@@ -139,24 +139,21 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         yield* await next.value.outcomes;
         ahead.shift();
       }
-      signal.throwIfAborted();
+      this.endSignal.throwIfAborted();
     } finally {
       source.close();
     }
   }
 
   /** Reads chunk after chunk and sends each. If the source throws, sends the unfinished chunk, then rethrows. */
-  async *#sendChunks(
-    source: SourceReader<TrackerInput>,
-    signal: AbortSignal,
-  ): AsyncGenerator<SentChunk, void, undefined> {
+  async *#sendChunks(source: SourceReader<TrackerInput>): AsyncGenerator<SentChunk, void, undefined> {
     let inputsRead = 0;
     let end: { readonly failure?: unknown } | undefined;
     while (end === undefined) {
       const inputs: CheckedInput[] = [];
       try {
         while (inputs.length < this.#settings.chunkSize && end === undefined) {
-          const { done, value } = await source.next(signal);
+          const { done, value } = await source.next(this.endSignal);
           if (done) end = {};
           else inputs.push(checkItem(this.#context.config, inputsRead + inputs.length, value));
         }
@@ -169,7 +166,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         const sent = new Promise<void>((resolve) => {
           noteSent = resolve;
         });
-        const outcomes = this.#createChunk(inputs, signal, noteSent).finally(noteSent);
+        const outcomes = this.#createChunk(inputs, noteSent).finally(noteSent);
         // An object, because `yield` of a promise would wait for it.
         yield { outcomes };
         if (this.#waitsUntilSent) await sent;
@@ -179,13 +176,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 
   /** Never rejects: a failure becomes the outcome of every input that was sent. */
-  async #createChunk(
-    inputs: readonly CheckedInput[],
-    signal: AbortSignal,
-    onSend: () => void,
-  ): Promise<readonly BulkOutcome[]> {
+  async #createChunk(inputs: readonly CheckedInput[], onSend: () => void): Promise<readonly BulkOutcome[]> {
     const items = inputs.flatMap(({ item }) => item ?? []);
-    const results = (items.length === 0 ? [] : await this.#create(items, signal, onSend)).values();
+    const results = (items.length === 0 ? [] : await this.#create(items, onSend)).values();
     const outcomes = inputs.map(({ index, input, item, errors }): BulkOutcome => {
       const result = item === undefined ? undefined : results.next().value;
       return { index, input, ...(result ?? { status: 'invalid', errors }) };
@@ -196,13 +189,12 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 
   async #create(
     items: readonly NonNullable<CheckedInput['item']>[],
-    signal: AbortSignal,
     onSend: () => void,
   ): Promise<readonly InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
       items.map(() => ({ status, errors }));
     if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
-    const { controller, unsubscribe } = linkedController(signal);
+    const { controller, unsubscribe } = linkedController(this.endSignal);
     this.#unsent.add(controller);
     const noteSent = () => {
       this.#unsent.delete(controller);
@@ -225,7 +217,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         return all('error', this.#stopErrors);
       const isCallFailure = failure instanceof CallFailure;
       const status = isCallFailure && failure.mayHaveBeenCarriedOut ? 'unknown' : 'error';
-      if (signal.aborted) return all(status, ABORTED);
+      if (this.endSignal.aborted) return all(status, ABORTED);
       const error = isCallFailure ? failure.error : failure;
       const errors = toErrorItems(error);
       if (isAccountError(error)) this.#stop(errors);

@@ -24,16 +24,16 @@ export function addServiceFlags(command: Command): Command {
     );
 }
 
+const LATE_POLLS = 'Polls start more than one interval late; raise `--interval`';
+
 /** Creates a logger that prints for a person, who knows a tracker by its number. */
 function createLogger(terminal: Terminal, numberById: ReadonlyMap<string, string>): Logger {
   const log: Logger['warn'] = (message, fields) => {
-    const { reason, id } = fields ?? {};
+    const { reason, id, lagMs } = fields ?? {};
     const start = typeof id === 'string' ? `${plain(numberById.get(id) ?? id)}  ` : '';
     const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
-    const text = message
-      .replace(/^\[tracking-client\] /, '')
-      // The message advises options of the library. The command has a flag only for the interval.
-      .replace(/raise `intervalMs`.*/, 'raise `--interval`');
+    // The message about late polls names options of the library. The command has a flag only for the interval.
+    const text = lagMs === undefined ? message.replace(/^\[tracking-client\] /, '') : LATE_POLLS;
     terminal.warn(start + plain(text + end));
   };
   return { debug: log, info: log, warn: log, error: log };

@@ -17,11 +17,12 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     this.#callerSignal = callerSignal;
   }
 
-  /** Produces the items; the first read calls it. Every wait in it must end when `signal` aborts. */
-  protected abstract produce(signal: AbortSignal): AsyncGenerator<T, void, undefined>;
+  /** Produces the items; the first read calls it. Every wait in it must end when `endSignal` aborts. */
+  protected abstract produce(): AsyncGenerator<T, void, undefined>;
 
-  protected get hasEnded(): boolean {
-    return this.#controller.signal.aborted;
+  /** Aborts when the stream ends. */
+  protected get endSignal(): AbortSignal {
+    return this.#controller.signal;
   }
 
   /** Returns the next item. Throws the error that ended the stream early, or the signal's own reason on abort. */
@@ -64,7 +65,7 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     const signal = this.#callerSignal;
     if (signal !== undefined)
       this.#unsubscribe = onAbort(signal, () => this.#controller.abort(signal.reason));
-    return this.produce(this.#controller.signal);
+    return this.produce();
   }
 
   #stop(): void {

@@ -68,11 +68,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
   readonly #callSite: CallSite;
+  readonly #requests: PollRequests;
   readonly #toItem: (outcome: PollOutcome) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new DueList();
-  readonly #timer = new ReschedulableTimer(() => this.#changes.wake());
-  readonly #changes = new Wakeup();
+  readonly #timer = new ReschedulableTimer(() => this.#wake());
+  /** Ends the wait for a change. */
+  #wake = () => {};
   #unread: PollOutcome[] = [];
   #inFlight = 0;
   #neverPolled = 0;
@@ -99,6 +101,16 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     this.#settings = settings;
     this.#callSite = callSite;
     this.#toItem = toItem;
+    const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } = settings;
+    const retry = completeRetry(settings.retry, context.config.retry, PATIENT_RETRY);
+    this.#requests = {
+      context,
+      options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
+      maxConsecutiveErrors,
+      takeTurn: maxPerSecond === undefined ? async () => {} : createTurns(maxPerSecond, this.endSignal),
+      endSignal: this.endSignal,
+      callSite,
+    };
   }
 
   /** The number of trackers that are polled. */
@@ -115,7 +127,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
   add(tracker: string | TrackerToPoll): boolean {
-    if (this.hasEnded)
+    if (this.endSignal.aborted)
       throw new TrackingError('This stream has ended; call `pollMany` to poll another tracker');
     const {
       id,
@@ -126,12 +138,12 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       : checkOptions(trackerToPoll, tracker, 'tracker', this.#context.config.maskKey);
     checkTrackerId(this.#context, id);
     if (this.#trackers.has(id)) return false;
-    const polled = new PolledTracker(id, knownKeys);
+    const polled = new PolledTracker(id, knownKeys, this.#requests);
     polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
     this.#trackers.set(id, polled);
     this.#waiting.add(polled);
     this.#neverPolled += 1;
-    this.#changes.wake();
+    this.#wake();
     return true;
   }
 
@@ -146,24 +158,23 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     if (tracker === undefined) return false;
     this.#remove(tracker);
     this.#unread = this.#unread.filter((outcome) => outcome.id !== id);
-    this.#changes.wake();
+    this.#wake();
     return true;
   }
 
-  protected override async *produce(signal: AbortSignal): AsyncGenerator<Item, void, undefined> {
-    const requests = this.#buildRequests(signal);
+  protected override async *produce(): AsyncGenerator<Item, void, undefined> {
     const endsAt = systemClock.now() + this.#settings.maxDurationMs;
     const source = new SourceReader(this.#source);
-    const unsubscribe = onAbort(signal, () => {
+    const unsubscribe = onAbort(this.endSignal, () => {
       this.#timer.clear();
-      this.#changes.wake();
+      this.#wake();
     });
     try {
       for (;;) {
-        signal.throwIfAborted();
-        void this.#readBatch(source, signal);
+        this.endSignal.throwIfAborted();
+        void this.#readBatch(source);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
-        if (!isOver) void this.#startDuePoll(requests, signal);
+        if (!isOver) void this.#startDuePoll();
         const outcome = this.#unread.shift();
         if (outcome !== undefined) {
           pointToCallSite(outcome.error, this.#callSite);
@@ -179,27 +190,14 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     }
   }
 
-  #buildRequests(signal: AbortSignal): PollRequests {
-    const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } =
-      this.#settings;
-    const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
-    return {
-      context: this.#context,
-      options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
-      maxConsecutiveErrors,
-      takeTurn: maxPerSecond === undefined ? async () => {} : createTurns(maxPerSecond, signal),
-      callSite: this.#callSite,
-    };
-  }
-
   /** Stops reading while a whole batch of trackers is due and was never polled. */
-  async #readBatch(source: SourceReader<string | TrackerToPoll>, signal: AbortSignal): Promise<void> {
+  async #readBatch(source: SourceReader<string | TrackerToPoll>): Promise<void> {
     const arePollsBehind = this.#neverPolled >= BATCH_SIZE && this.#isPollDue();
     if (this.#sourceState !== 'ready' || arePollsBehind || !this.#hasRoom()) return;
     this.#sourceState = 'reading';
     try {
       for (let count = 0; count < BATCH_SIZE; count += 1) {
-        const { done, value } = await source.next(signal);
+        const { done, value } = await source.next(this.endSignal);
         if (done) {
           this.#sourceState = 'ended';
           return;
@@ -207,12 +205,12 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         this.#addFromSource(value);
       }
       // Let timers and sockets run before the next batch.
-      await sleep(0, signal);
+      await sleep(0, this.endSignal);
       this.#sourceState = 'ready';
     } catch (error) {
       this.#sourceFailure = { error };
     } finally {
-      this.#changes.wake();
+      this.#wake();
     }
   }
 
@@ -223,7 +221,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     } catch (error) {
       const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
       this.#unread.push({ id, error, isLast: true });
-      this.#changes.wake();
+      this.#wake();
     }
   }
 
@@ -236,31 +234,31 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     return first !== undefined && first.dueAt <= systemClock.now();
   }
 
-  async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
+  async #startDuePoll(): Promise<void> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
     try {
-      await requests.takeTurn();
+      await this.#requests.takeTurn();
       const { first } = this.#waiting;
       if (first === undefined || !this.#isPollDue()) return;
       this.#unschedule(first);
       this.#inFlight += 1;
-      void this.#poll(first, requests, signal);
+      void this.#poll(first);
     } catch {
       // The turn rejects when the stream ends.
     } finally {
       this.#isStarting = false;
-      this.#changes.wake();
+      this.#wake();
     }
   }
 
-  async #poll(tracker: PolledTracker, requests: PollRequests, signal: AbortSignal): Promise<void> {
+  async #poll(tracker: PolledTracker): Promise<void> {
     const { id } = tracker;
     const startedAt = systemClock.now();
     const lagMs = startedAt - tracker.dueAt;
     try {
       this.#context.config.hooks.onPoll?.({ id, lagMs });
-      const result = await tracker.poll(requests, signal);
+      const result = await tracker.poll();
       const isLast = result !== undefined && this.#isLast(result.update);
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
@@ -279,7 +277,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       this.#unread.push({ id, error, isLast: true });
     } finally {
       this.#inFlight -= 1;
-      this.#changes.wake();
+      this.#wake();
     }
   }
 
@@ -302,22 +300,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     if (this.#isLatenessReported) return;
     this.#isLatenessReported = true;
     const { maxPerSecond, concurrency } = this.#settings;
-    const raise = [
-      '`intervalMs`',
-      ...(maxPerSecond === undefined ? [] : ['`maxPerSecond`']),
-      // A single tracker needs only one poll at a time.
-      ...(this.size === 1 ? [] : ['`concurrency`']),
-    ];
-    const message = `Polls start more than one interval late; raise ${raise.join(' or ')}, or read the updates faster`;
-    const fields = {
-      id,
-      lagMs: Math.round(lagMs),
-      intervalMs,
-      trackers: this.size,
-      maxPerSecond,
-      concurrency,
-    };
-    this.#context.config.logger.warn(message, fields);
+    const trackers = this.size;
+    // A single tracker needs only one poll at a time.
+    const raise = trackers === 1 ? '`intervalMs`' : '`intervalMs`, `concurrency` or `maxPerSecond`';
+    this.#context.config.logger.warn(
+      `Polls start more than one interval late; raise ${raise}, or read the updates faster`,
+      { id, lagMs: Math.round(lagMs), intervalMs, trackers, maxPerSecond, concurrency },
+    );
   }
 
   #unschedule(tracker: PolledTracker): void {
@@ -333,23 +322,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   async #waitForChange(endsAt: number): Promise<void> {
     const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
     this.#timer.set(Math.min(nextDueAt ?? endsAt, endsAt));
-    await this.#changes.wait();
-    this.#timer.clear();
-  }
-}
-
-/** Lets `produce` wait until something has changed. Only one caller may wait at a time. */
-class Wakeup {
-  #endWait: (() => void) | undefined;
-
-  wait(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#endWait = resolve;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
     });
-  }
-
-  wake(): void {
-    this.#endWait?.();
+    this.#timer.clear();
   }
 }
 

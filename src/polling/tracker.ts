@@ -16,7 +16,7 @@ import { checkInput } from '../http/prepare.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
-import { type SearchBy, type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
+import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 
 /** The argument of an interval function. */
@@ -64,11 +64,14 @@ export interface PollResult {
 
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
+/** What the requests of all trackers of a stream share. */
 export interface PollRequests {
   readonly context: CallContext;
   readonly options: TrackerRequestOptions;
   readonly maxConsecutiveErrors: number;
   readonly takeTurn: () => Promise<void>;
+  /** Aborts when the stream ends. */
+  readonly endSignal: AbortSignal;
   readonly callSite: CallSite;
 }
 
@@ -94,10 +97,12 @@ export class PolledTracker {
   /** The keys of `knownKeys` whose events no poll has read yet. */
   #knownKeys: Set<string> | undefined;
   #controller: AbortController | undefined;
+  readonly #requests: PollRequests;
 
-  constructor(id: string, knownKeys: Set<string> | undefined) {
+  constructor(id: string, knownKeys: Set<string> | undefined, requests: PollRequests) {
     this.id = id;
     this.#knownKeys = knownKeys;
+    this.#requests = requests;
   }
 
   cancel(): void {
@@ -115,20 +120,20 @@ export class PolledTracker {
   }
 
   /** Returns undefined if the poll failed and another poll may follow; throws the failure that ends the polling. */
-  async poll(requests: PollRequests, signal: AbortSignal): Promise<PollResult | undefined> {
-    const { controller, unsubscribe } = linkedController(signal);
+  async poll(): Promise<PollResult | undefined> {
+    const { controller, unsubscribe } = linkedController(this.#requests.endSignal);
     this.#controller = controller;
     this.polls += 1;
     try {
-      const { tracking, notReady } = await this.#readResults(requests, controller.signal);
-      const tracker = await this.#readTracker(tracking?.tracker ?? undefined, requests, controller.signal);
+      const { tracking, notReady } = await this.#readResults(controller.signal);
+      const tracker = await this.#readTracker(tracking?.tracker ?? undefined, controller.signal);
       this.#errorsInARow = 0;
-      const { newEvents, keys } = this.#takeNewEvents(tracking, requests.options.searchBy);
+      const { newEvents, keys } = this.#takeNewEvents(tracking);
       const stopped = tracker?.isTracked === false;
       return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
     } catch (error) {
       controller.signal.throwIfAborted();
-      this.#countFailure(error, requests);
+      this.#countFailure(error);
       return undefined;
     } finally {
       unsubscribe();
@@ -136,15 +141,15 @@ export class PolledTracker {
     }
   }
 
-  #call<Name extends PollEndpoint>(name: Name, requests: PollRequests, signal: AbortSignal) {
-    const { context, options, callSite } = requests;
+  #call<Name extends PollEndpoint>(name: Name, signal: AbortSignal) {
+    const { context, options, callSite } = this.#requests;
     const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  async #readResults(requests: PollRequests, signal: AbortSignal) {
+  async #readResults(signal: AbortSignal) {
     try {
-      return { tracking: await this.#call('trackers.results', requests, signal), notReady: undefined };
+      return { tracking: await this.#call('trackers.results', signal), notReady: undefined };
     } catch (error) {
       if (error instanceof ResultsNotReadyError) return { tracking: undefined, notReady: error };
       throw error;
@@ -152,27 +157,24 @@ export class PolledTracker {
   }
 
   /** Returns the record in the results. If it lacks `isTracked`, every second poll reads the record itself. */
-  async #readTracker(
-    tracker: Tracker | undefined,
-    requests: PollRequests,
-    signal: AbortSignal,
-  ): Promise<Tracker | undefined> {
+  async #readTracker(tracker: Tracker | undefined, signal: AbortSignal): Promise<Tracker | undefined> {
     const hasIsTracked = typeof tracker?.isTracked === 'boolean';
     this.#pollsWithoutIsTracked = hasIsTracked ? 0 : this.#pollsWithoutIsTracked + 1;
     if (this.#pollsWithoutIsTracked < MAX_POLLS_WITHOUT_IS_TRACKED) return tracker;
     this.#pollsWithoutIsTracked = 0;
     try {
-      await requests.takeTurn();
-      return await this.#call('trackers.get', requests, signal);
+      await this.#requests.takeTurn();
+      return await this.#call('trackers.get', signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
       const message = 'Could not read a tracker; a later poll tries again';
-      this.#warn('trackers.get', message, requests, { reason: formatError(error) });
+      this.#warn('trackers.get', message, { reason: formatError(error) });
       return tracker;
     }
   }
 
-  #takeNewEvents(tracking: Tracking | undefined, searchBy: SearchBy | undefined) {
+  #takeNewEvents(tracking: Tracking | undefined) {
+    const { searchBy } = this.#requests.options;
     const newEvents: TrackingEvent[] = [];
     const keys: string[] = [];
     // With `invalidResponse: 'keep'` any field may have another type.
@@ -193,7 +195,7 @@ export class PolledTracker {
     return { newEvents, keys };
   }
 
-  #countFailure(error: unknown, requests: PollRequests): void {
+  #countFailure(error: unknown): void {
     this.#errorsInARow += 1;
     if (isPermanent(error)) throw error;
     const errorsInARow = this.#errorsInARow;
@@ -201,18 +203,18 @@ export class PolledTracker {
     const hasWorked = this.polls > errorsInARow;
     if (!hasWorked && (isAccountError(error) || error instanceof ConfigurationError)) throw error;
     const reason = formatError(error);
-    if (errorsInARow >= requests.maxConsecutiveErrors) {
+    if (errorsInARow >= this.#requests.maxConsecutiveErrors) {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
       const message = `Polling \`${this.id}\` failed ${times}; the last error was: ${reason}`;
       throw new TrackingError(message, { cause: error });
     }
     const message = 'A poll failed; the tracker will be polled again';
-    this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
+    this.#warn('trackers.results', message, { poll: this.polls, errorsInARow, reason });
   }
 
-  #warn(endpoint: PollEndpoint, message: string, { context }: PollRequests, fields: LogFields): void {
+  #warn(endpoint: PollEndpoint, message: string, fields: LogFields): void {
     const { method, path } = endpoints[endpoint];
-    context.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
+    this.#requests.context.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
   }
 }
 

@@ -142,15 +142,17 @@ describe('polls that are late', () => {
   const options = { initialDelayMs: 0, intervalMs: 2_000 };
 
   test.each([
-    ['the reader pauses', {}, 0, 30_000, '`intervalMs` or `concurrency`'],
-    ['maxPerSecond is low', { maxPerSecond: 1 }, 0, 0, '`intervalMs` or `maxPerSecond` or `concurrency`'],
-    ['the service is slow', { concurrency: 1 }, 3_000, 0, '`intervalMs` or `concurrency`'],
-  ])('%s → one warning that names the options to raise', async (_, more, latencyMs, pauseMs, advice) => {
+    ['the reader pauses', {}, 0, 30_000],
+    ['maxPerSecond is low', { maxPerSecond: 1 }, 0, 0],
+    ['the service is slow', { concurrency: 1 }, 3_000, 0],
+  ])('%s → one warning that names the options to raise', async (_, more, latencyMs, pauseMs) => {
     const { client, warn } = polledService(nothingNew, { latencyMs });
     const stream = client.trackers.pollMany(makeIds(4), { ...options, ...more });
     read(stream, pauseMs);
     await pass(200_000);
-    const message = expect.stringContaining(`late; raise ${advice}`);
+    const message = expect.stringContaining(
+      'late; raise `intervalMs`, `concurrency` or `maxPerSecond`, or read',
+    );
     expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ intervalMs: 2_000, trackers: 4 })]]);
   });
 
