@@ -91,7 +91,10 @@ export function expected(
   return { error: (issue) => describeBrokenRule(issue, rule, got, rootName) };
 }
 
-/** Builds messages for the issues that zod raises by itself, and for those that have a `rule` in their `params`. */
+/**
+ * Builds messages for the issues that zod raises by itself, and for those that have a `rule` in their `params`. With `isQuotable`
+ * in the `params`, the message quotes the value (`quoteValue`).
+ */
 export function errorMap(name?: string): z.core.$ZodErrorMap {
   return (issue) => {
     if (issue.code === 'unrecognized_keys') {
@@ -103,7 +106,9 @@ export function errorMap(name?: string): z.core.$ZodErrorMap {
       return `Unknown option ${option}; known options: ${known.join(', ')}`;
     }
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
-    const got = isSize ? kindOrNumber : issue.code === 'invalid_value' ? quoteValue : kindOf;
+    const isQuotable =
+      issue.code === 'invalid_value' || (issue.code === 'custom' && issue.params?.['isQuotable'] === true);
+    const got = isSize ? kindOrNumber : isQuotable ? quoteValue : kindOf;
     return describeBrokenRule(issue, describeRule(issue), got, name);
   };
 }

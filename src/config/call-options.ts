@@ -13,13 +13,7 @@ import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
-export interface RetryPolicy {
-  readonly retries: number;
-  readonly maxRetryAfterMs: number;
-  readonly maxBackoffMs: number;
-}
-
-export type PartialRetryPolicy = z.output<typeof retryObject>;
+export type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 };
 
@@ -37,8 +31,8 @@ export const retryOption = z
   .optional();
 
 export function completeRetry(
-  call: PartialRetryPolicy | undefined,
-  client: PartialRetryPolicy,
+  call: RetryOptions | undefined,
+  client: RetryOptions,
   defaults: RetryPolicy = DEFAULT_RETRY,
 ): RetryPolicy {
   return {
@@ -86,7 +80,7 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
 export function resolveCallOptions(
   client: {
     readonly totalTimeoutMs: number | undefined;
-    readonly retry: PartialRetryPolicy;
+    readonly retry: RetryOptions;
     readonly maskKey?: (text: string) => string;
   },
   method: EndpointName | 'request',

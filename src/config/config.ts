@@ -19,10 +19,10 @@ import { LIMITER_SHAPE, type Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { type Hooks, resolveHooks } from '../observability/hooks.ts';
 import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
-import type { TrackingClientOptions } from '../options.ts';
+import type { RetryOptions, TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { VERSION } from '../version.ts';
-import { type PartialRetryPolicy, retryOption } from './call-options.ts';
+import { retryOption } from './call-options.ts';
 
 export interface Config {
   readonly baseUrl: string;
@@ -33,7 +33,7 @@ export interface Config {
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
   /** The options of the client only; each call adds the defaults, which depend on its method. */
-  readonly retry: PartialRetryPolicy;
+  readonly retry: RetryOptions;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly fetch: typeof globalThis.fetch | undefined;

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { describeBrokenRule, quoteValue } from '../common/validation.ts';
 import { type FieldsOf, namedRecord, nullish, openEnums } from './record.ts';
 
 const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
@@ -24,37 +23,24 @@ const MAX_COURIER_CODES = 3;
 /** One courier code, or up to three of them (docs/service.md 3.2). */
 export type CourierCodes = string | readonly string[];
 
-const ITEM_RULE = 'to be a non-empty string';
-
-function isCourierCode(code: unknown): boolean {
-  return typeof code === 'string' && code.trim() !== '';
+function checkCourierCodes(value: unknown, context: z.core.$RefinementCtx): void {
+  const refuse = (rule: string, input = value, path: PropertyKey[] = []) =>
+    context.addIssue({ code: 'custom', path, input, params: { rule, isQuotable: true } });
+  const isCode = (code: unknown) => typeof code === 'string' && code.trim() !== '';
+  if (typeof value === 'string') {
+    if (!isCode(value)) refuse('to be a courier code');
+  } else if (!Array.isArray(value)) refuse('to be a courier code or an array of courier codes');
+  else if (value.length > MAX_COURIER_CODES) refuse(`to have at most ${MAX_COURIER_CODES} codes`);
+  else {
+    const index = value.findIndex((code) => !isCode(code));
+    if (index >= 0) refuse('to be a non-empty string', value[index], [index]);
+  }
 }
-
-function findBrokenCourierRule(value: unknown): string | undefined {
-  if (typeof value === 'string') return value.trim() === '' ? 'to be a courier code' : undefined;
-  if (!Array.isArray(value)) return 'to be a courier code or an array of courier codes';
-  if (value.length > MAX_COURIER_CODES) return `to have at most ${MAX_COURIER_CODES} codes`;
-  return value.every(isCourierCode) ? undefined : ITEM_RULE;
-}
-
-const courierError = {
-  error: ({ path = [], input }: { path?: PropertyKey[] | undefined; input?: unknown }) => {
-    const rule = findBrokenCourierRule(input);
-    if (rule !== ITEM_RULE || !Array.isArray(input))
-      return describeBrokenRule({ path, input }, rule ?? '', quoteValue);
-    const index = input.findIndex((code) => !isCourierCode(code));
-    return describeBrokenRule({ path: [...path, index], input: input[index] }, rule, quoteValue);
-  },
-};
 
 /** One courier code or an array of at most three (docs/service.md 3.2). */
-export const courierCodes = z.custom<CourierCodes>(
-  (value) => findBrokenCourierRule(value) === undefined,
-  courierError,
-);
+export const courierCodes = z.custom<CourierCodes>().superRefine(checkCourierCodes);
 
 /** A boolean or courier codes, sent as given (docs/service.md 3.8). */
-export const courierRestriction = z.custom<boolean | CourierCodes>(
-  (value) => typeof value === 'boolean' || findBrokenCourierRule(value) === undefined,
-  courierError,
-);
+export const courierRestriction = z.custom<boolean | CourierCodes>().superRefine((value, context) => {
+  if (typeof value !== 'boolean') checkCourierCodes(value, context);
+});
