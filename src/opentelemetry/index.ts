@@ -23,7 +23,7 @@ import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
-import type { WebhookReport } from '../webhooks/report.ts';
+import type { WebhookReport } from '../webhooks/items.ts';
 
 const NAME = 'tracking-client';
 

@@ -20,6 +20,7 @@ import {
 import { formatError, type LogAdapter, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import { WebhookInbox } from './inbox.ts';
+import type { WebhookOutcome, WebhookReport } from './items.ts';
 import { MemoryDedupeStore } from './memory-store.ts';
 import {
   CALLBACK_OPTIONS,
@@ -29,7 +30,6 @@ import {
   type InboxOptions,
   type WebhookCallbacks,
 } from './options.ts';
-import type { WebhookOutcome, WebhookReport } from './report.ts';
 import {
   buildAuthenticator,
   findMediaTypeError,

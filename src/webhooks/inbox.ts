@@ -3,22 +3,22 @@ import * as z from 'zod';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock, unref } from '../common/clock.ts';
+import { withTimeLimit } from '../common/guarded.ts';
 import { delayOption, type OptionShape } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
 import {
   applyClaim,
-  CallbackTimeoutError,
-  callWithTimeout,
+  buildReport,
   getKeys,
   isClaimed,
   isOpen,
-  isReturned,
-  isUndone,
   type Job,
   type Plan,
   planJobs,
   setState,
+  type WebhookFailure,
+  type WebhookReport,
   type WorkItem,
 } from './items.ts';
 import {
@@ -32,7 +32,6 @@ import {
   type WebhookInboxOptions,
 } from './options.ts';
 import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
-import { buildReport, type OtherResult, type WebhookFailure, type WebhookReport } from './report.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -89,16 +88,22 @@ export class WebhookInbox {
     const parsed = readWebhook(payload);
     reportIssues(settings, parsed);
     const plan = planJobs(parsed.messages, checked);
-    const { items } = plan;
-    for (let index = 0; items.some(isOpen); index += 1) {
+    const { jobs, items } = plan;
+    const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
+    let isOneByOne = false;
+    for (let index = 0; items.some(isOpen) && canGoOn(); index += 1) {
       const remainingMs = giveUpAt - systemClock.now();
       if (index > 0) {
-        if (remainingMs <= 0 || signal?.aborted || isStoreDown(items)) break;
+        if (remainingMs <= 0) break;
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (index - 1), MAX_BUSY_PAUSE_MS, remainingMs);
         await sleep(pauseMs, signal).catch(() => {});
       }
-      await new Round(settings, plan, signal).run();
+      isOneByOne ||= await new Round(settings, plan, jobs, signal).run();
+      if (!isOneByOne) continue;
+      for (const job of jobs) if (canGoOn()) await new Round(settings, plan, [job], signal).run();
     }
+    const unclaimed = items.filter(({ state }) => state === 'unclaimed');
+    setState(unclaimed, signal?.aborted ? 'interrupted' : 'unavailable');
     // If the store is down, the sender repeats the whole webhook, so leave `onOther` to that repeat.
     const { onOther } = isStoreDown(items) ? {} : checked;
     return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
@@ -109,6 +114,8 @@ const processOptions = z.strictObject({
   busyTimeoutMs: delayOption.default(8_000),
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
+
+const hasClaimed = ({ items }: Job) => items.some(isClaimed);
 
 function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
@@ -133,7 +140,7 @@ async function callOnOther(
   onOther: WebhookCallbacks['onOther'],
   { others }: Plan,
   signal: AbortSignal | undefined,
-): Promise<OtherResult> {
+) {
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
@@ -151,66 +158,94 @@ async function callOnOther(
   return { failures, isInterrupted: false };
 }
 
-/** One pass over the open items of a webhook, from their claim to their release. */
+/** Runs a callback. After `timeoutMs`, rejects and aborts `controller`. */
+async function callWithTimeout(
+  callback: () => unknown,
+  timeoutMs: number,
+  controller?: AbortController,
+): Promise<void> {
+  const buildError = () => {
+    const message = `The webhook callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`;
+    const error = new TrackingError(message);
+    controller?.abort(error);
+    return error;
+  };
+  await withTimeLimit(async () => callback(), timeoutMs, buildError);
+}
+
+/** One pass over the open items of some jobs, from their claim to their release. */
 class Round {
   readonly #settings: InboxSettings;
   readonly #plan: Plan;
+  readonly #jobs: readonly Job[];
   readonly #signal: AbortSignal | undefined;
+  readonly #items: readonly WorkItem[];
+  /** Each round has a token of its own, so a release that is late cannot free the keys of a later round. */
   readonly #token = randomUUID();
-  readonly #timer = new ReschedulableTimer(() => this.#wake());
+  readonly #renewTimer = new ReschedulableTimer(() => void this.#commitAndRenew());
+  readonly #leaseTimer = new ReschedulableTimer(() => this.#checkLease());
   readonly #uncommitted = new Set<WorkItem>();
   /**
    * A promise for each claim that timed out. If the inbox limits the time of the store, the promise resolves when the claim
    * succeeds late. If the store limits its time itself, the promise resolves `storeTimeoutMs` after the store has rejected.
    */
   readonly #lateClaims: Promise<unknown>[] = [];
-  /** The items of this round. */
-  #items: readonly WorkItem[];
   #leaseEndsAt = 0;
-  #renewsAt = 0;
   #renewal: Promise<void> | undefined;
-  #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
+  #callUnderWay:
+    | { readonly items: readonly WorkItem[]; readonly controller: AbortController; hasLostLease: boolean }
+    | undefined;
   #isWorking = true;
-  #isTimerBusy = false;
-  #isCommitFailing = false;
-  /** True once a redelivered event was met: from then on, each job is claimed and committed alone. */
-  #isOneByOne = false;
 
-  constructor(settings: InboxSettings, plan: Plan, signal: AbortSignal | undefined) {
+  constructor(settings: InboxSettings, plan: Plan, jobs: readonly Job[], signal: AbortSignal | undefined) {
     this.#settings = settings;
     this.#plan = plan;
+    this.#jobs = jobs;
     this.#signal = signal;
-    this.#items = plan.items.filter(isOpen);
+    this.#items = jobs.flatMap(({ items }) => items.filter(isOpen));
   }
 
-  async run(): Promise<void> {
+  /** Resolves to true if each job needs a round of its own. */
+  async run(): Promise<boolean> {
+    if (this.#items.length === 0) return false;
     await this.#claim(this.#items, isOpen).catch((error) => this.#giveUp(this.#items, error));
-    this.#items = this.#items.filter((item) => isClaimed(item) || item.state === 'unavailable');
-    if (this.#items.some(isClaimed)) {
-      this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
-      this.#setTimer();
+    const claimed = this.#items.filter(isClaimed);
+    // A redelivered event may kill the process. In a round of its own, no other event is then repeated, no attempt is counted for
+    // the others, and another receiver can handle them meanwhile.
+    if (claimed.some(({ attempt }) => attempt > 1) && this.#jobs.filter(hasClaimed).length > 1) {
+      setState(claimed, 'unclaimed');
+      if (!(await this.#tryRelease(claimed))) setState(claimed, 'unavailable');
+      return true;
+    }
+    if (claimed.length > 0) {
+      this.#renewTimer.set(systemClock.now() + this.#settings.leaseMs / 3, false);
       const unsubscribe = onAbort(this.#signal, () => this.#interrupt());
-      for (const job of this.#plan.jobs) await this.#handle(job);
+      for (const job of this.#jobs) await this.#handle(job);
       await this.#commitUntilDone();
       unsubscribe();
     }
     this.#isWorking = false;
-    this.#timer.clear();
+    this.#renewTimer.clear();
+    this.#leaseTimer.clear();
     const released = this.#releaseUndone();
     // Do not wait for a store that may be down.
     if (!isStoreDown(this.#items)) await released;
+    return false;
   }
 
   async #handle(job: Job): Promise<void> {
-    if (!job.items.some(isUndone)) return;
-    await this.#ensureLeases(job.items);
-    if (job.items.some((item) => isClaimed(item) && item.attempt > 1)) await this.#isolate(job);
+    if (!hasClaimed(job)) return;
+    await this.#ensureLeases();
+    const { maxAttempts } = this.#settings;
     // An attempt is counted for every event of a webhook, also for those whose callback was never called. So an event may be
     // exhausted although the process died each time in the callback of an earlier event. Therefore only the first job with
     // exhausted events goes to `onDeadLetter` without a call. The callback gets the exhausted events of later jobs once more.
-    const exhausted = job.items.filter((item) => isClaimed(item) && this.#isExhausted(item));
-    const uncalled = exhausted.length > 0 && this.#hasSkippedCall() ? [] : exhausted;
-    const { maxAttempts, onError } = this.#settings;
+    // An event that another receiver holds counts as exhausted, because it may be.
+    const isExhausted = ({ attempt }: WorkItem) => attempt > maxAttempts;
+    const isFirst = (item: WorkItem) =>
+      item === this.#plan.items.find((other) => isExhausted(other) || other.state === 'busy');
+    const exhausted = job.items.filter((item) => isClaimed(item) && isExhausted(item));
+    const uncalled = exhausted.length > 0 && job.items.some(isFirst) ? exhausted : [];
     for (const item of uncalled) {
       const message = `The callback was not called: this is attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
       await this.#deadLetter(item, new TrackingError(message));
@@ -218,94 +253,57 @@ class Round {
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
     const items = job.items.filter((item) => isClaimed(item) && !uncalled.includes(item));
     if (items.length === 0) return;
-    const failure = await this.#call(items, (context) => job.call(items, context));
-    if (failure === undefined) return this.#finish(items, 'handled');
-    const { state, error } = failure;
-    if (state === 'failed') onError(error, 'callback', getKeys(items));
-    // Items that another receiver has taken over meanwhile did not fail here.
-    const failed = items.filter(isClaimed);
-    for (const item of failed) item.error = error;
-    for (const item of failed) {
-      const isLastAttempt = item.attempt >= maxAttempts;
-      if (state === 'failed' && isLastAttempt) await this.#deadLetter(item, error);
-      else setState([item], state);
+    const state = await this.#call(items, 'handled', (context) => job.call(items, context));
+    if (state === undefined) return;
+    for (const item of items.filter(isClaimed)) {
+      if (state === 'failed' && item.attempt >= maxAttempts) await this.#deadLetter(item, item.error);
+      else item.state = state;
     }
   }
 
-  /**
-   * A redelivered event may kill the process. So commit what was handled before it, and give later items back until it is their
-   * turn. If the process dies, no other event is repeated, no attempt is counted for the later events, and another receiver can
-   * handle them.
-   */
-  async #isolate(job: Job): Promise<void> {
-    if (this.#isOneByOne) return;
-    this.#isOneByOne = true;
-    const later = this.#items.filter((item) => isClaimed(item) && !job.items.includes(item));
-    setState(later, 'returned');
-    const [, isReleased] = await Promise.all([this.#commit(), this.#tryRelease(later)]);
-    // A late release would free a key that this round has claimed again, so leave such items to the next delivery.
-    if (!isReleased) setState(later.filter(isReturned), 'unavailable');
-  }
-
-  readonly #isExhausted = ({ attempt }: WorkItem): boolean => attempt > this.#settings.maxAttempts;
-
-  /** True if an exhausted item of this webhook already had its turn, in this round or in an earlier one: skip no further call. */
-  #hasSkippedCall(): boolean {
-    return this.#plan.items.some(
-      (item) => this.#isExhausted(item) && !isUndone(item) && item.state !== 'busy',
-    );
-  }
-
   async #deadLetter(item: WorkItem, error: unknown): Promise<void> {
-    const { onDeadLetter, onError } = this.#settings;
+    const { onDeadLetter } = this.#settings;
     // Renew the lease first. Otherwise two receivers could report the same dead letter.
-    await this.#ensureLeases([item]);
+    await this.#ensureLeases();
     if (!isClaimed(item) || onDeadLetter === undefined) return;
     // After an abort no callback is called any more. The next delivery gives the event to `onDeadLetter`.
     if (this.#signal?.aborted) return setState([item], 'failed');
     const { event, message, key } = item;
-    const failure = await this.#call([item], (context) =>
+    const state = await this.#call([item], 'deadLettered', (context) =>
       onDeadLetter(event, { ...context, message, key, error }),
     );
-    if (failure === undefined) return this.#finish([item], 'deadLettered');
-    if (failure.state === 'failed') onError(failure.error, 'deadLetter', [key]);
-    item.error = failure.error;
-    if (isClaimed(item)) item.state = failure.state;
+    if (state !== undefined && isClaimed(item)) item.state = state;
   }
 
-  /** Resolves to undefined if the callback succeeded. A callback that was cut short by us has not failed. */
+  /** Calls a callback. Resolves to undefined if it succeeded. A callback that was cut short by us has not failed. */
   async #call(
     items: readonly WorkItem[],
+    doneState: 'handled' | 'deadLettered',
     callback: (context: CallbackContext) => unknown,
-  ): Promise<
-    { readonly state: 'failed' | 'interrupted' | 'unavailable'; readonly error: unknown } | undefined
-  > {
+  ): Promise<'failed' | 'interrupted' | 'unavailable' | undefined> {
+    const { callbackTimeoutMs, onError } = this.#settings;
     const { controller, unsubscribe } = linkedController(this.#signal);
     const { signal } = controller;
     const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
-    this.#callUnderWay = { items, controller };
+    const call = { items, controller, hasLostLease: false };
+    this.#callUnderWay = call;
     try {
-      await callWithTimeout(
-        () => callback({ attempt, signal }),
-        this.#settings.callbackTimeoutMs,
-        controller,
-      );
-      return undefined;
+      await callWithTimeout(() => callback({ attempt, signal }), callbackTimeoutMs, controller);
     } catch (error) {
-      if (this.#signal?.aborted) return { state: 'interrupted', error };
-      const hasLostLease = signal.aborted && !(signal.reason instanceof CallbackTimeoutError);
-      return { state: hasLostLease ? 'unavailable' : 'failed', error };
+      // Items that another receiver has taken over meanwhile did not fail here.
+      for (const item of items) if (isClaimed(item)) item.error = error;
+      if (this.#signal?.aborted) return 'interrupted';
+      if (call.hasLostLease) return 'unavailable';
+      onError(error, doneState === 'handled' ? 'callback' : 'deadLetter', getKeys(items));
+      return 'failed';
     } finally {
       this.#callUnderWay = undefined;
       unsubscribe();
     }
-  }
-
-  /** The callback succeeded, so the item is committed even if another receiver took it over. */
-  async #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): Promise<void> {
-    setState(items, state);
+    // The items are committed even if another receiver took them over.
+    setState(items, doneState);
     for (const item of items) this.#uncommitted.add(item);
-    if (this.#isOneByOne && !this.#isCommitFailing) await this.#commit();
+    return undefined;
   }
 
   /** Leases all items, and updates those that pass `canUpdate`. The others have their outcome already. */
@@ -345,15 +343,10 @@ class Round {
     return this.#renewal;
   }
 
-  /** Claims items that were given back, or renews leases that are half over, as after a suspension of the machine. */
-  async #ensureLeases(items: readonly WorkItem[]): Promise<void> {
-    const returned = items.filter(isReturned);
-    try {
-      if (returned.length > 0) await this.#claim(returned, isReturned);
-      else if (systemClock.now() >= this.#leaseEndsAt - this.#settings.leaseMs / 2) await this.#renew();
-    } catch (error) {
-      this.#giveUp(this.#items.filter(isUndone), error);
-    }
+  /** Renews leases that are half over, as after a suspension of the machine. */
+  async #ensureLeases(): Promise<void> {
+    if (systemClock.now() < this.#leaseEndsAt - this.#settings.leaseMs / 2) return;
+    await this.#renew().catch((error) => this.#giveUp(this.#items.filter(isClaimed), error));
   }
 
   /** Gives up all items at once. Otherwise each of them would wait for the store again. */
@@ -362,47 +355,37 @@ class Round {
     setState(items, 'unavailable');
   }
 
-  #setTimer(): void {
-    const hasLease = systemClock.now() < this.#leaseEndsAt;
-    const leaseEnd = hasLease ? this.#leaseEndsAt : Number.POSITIVE_INFINITY;
-    // This timer alone must not keep the process alive.
-    this.#timer.set(this.#isTimerBusy ? leaseEnd : Math.min(this.#renewsAt, leaseEnd), false);
+  async #commitAndRenew(): Promise<void> {
+    this.#leaseTimer.set(this.#leaseEndsAt, false);
+    await this.#commit();
+    await this.#renew().catch((error) => {
+      this.#settings.onError(error, 'renew', getKeys(this.#items.filter(isClaimed)));
+    });
+    if (this.#isWorking) this.#renewTimer.set(systemClock.now() + this.#settings.leaseMs / 3, false);
   }
 
-  #wake(): void {
-    const now = systemClock.now();
-    // Another receiver may claim the events from now on.
-    if (now >= this.#leaseEndsAt) {
-      this.#abortCall('another receiver may take over its event');
-    }
-    if (now >= this.#renewsAt && !this.#isTimerBusy) void this.#commitAndRenew();
-    this.#setTimer();
+  #checkLease(): void {
+    // The lease may have been renewed since the timer was set. This timer alone must not keep the process alive.
+    if (systemClock.now() < this.#leaseEndsAt) this.#leaseTimer.set(this.#leaseEndsAt, false);
+    else this.#abortCall('another receiver may take over its event');
   }
 
   #abortCall(reason: string): void {
+    const call = this.#callUnderWay;
+    if (call === undefined || call.controller.signal.aborted) return;
+    call.hasLostLease = true;
     const lease = `the lease was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
-    this.#callUnderWay?.controller.abort(
+    call.controller.abort(
       new TrackingError(
         `This callback should stop: ${lease}, and ${reason}; if that happens often, raise \`leaseMs\``,
       ),
     );
   }
 
-  async #commitAndRenew(): Promise<void> {
-    this.#isTimerBusy = true;
-    await this.#commit();
-    await this.#renew().catch((error) => {
-      this.#settings.onError(error, 'renew', getKeys(this.#items.filter(isClaimed)));
-    });
-    this.#isTimerBusy = false;
-    this.#renewsAt = systemClock.now() + this.#settings.leaseMs / 3;
-    if (this.#isWorking) this.#setTimer();
-  }
-
   /** At a shutdown the process may end at any moment, so commit what is handled, and release what is not called any more. */
   #interrupt(): void {
     const isUncalled = (item: WorkItem) =>
-      isUndone(item) && item.error === undefined && this.#callUnderWay?.items.includes(item) !== true;
+      isClaimed(item) && item.error === undefined && this.#callUnderWay?.items.includes(item) !== true;
     const uncalled = this.#items.filter(isUncalled);
     setState(uncalled, 'interrupted');
     void this.#commit();
@@ -428,9 +411,7 @@ class Round {
     const keys = getKeys(items);
     try {
       await this.#limit(async () => store.commit(keys, { retainMs }));
-      this.#isCommitFailing = false;
     } catch (error) {
-      this.#isCommitFailing = true;
       this.#settings.onError(error, 'commit', keys);
       return false;
     }

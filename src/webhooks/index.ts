@@ -12,8 +12,8 @@ export type { EventsMessage, OtherMessage, ProofOfDelivery, WebhookMessage } fro
 export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
+export type { WebhookReport } from './items.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
 export type { EventContext, InboxOptions, WebhookCallbacks, WebhookInboxOptions } from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';
-export type { WebhookReport } from './report.ts';

@@ -1,20 +1,16 @@
-import { withTimeLimit } from '../common/guarded.ts';
-import { TrackingError } from '../errors.ts';
 import { getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 import type { Claim } from './dedupe-store.ts';
 import type { CallbackContext, WebhookCallbacks } from './options.ts';
-import type { KeyedMessage } from './parse.ts';
+import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
 
 export type ItemState =
   | 'unclaimed'
   | 'busy'
   // This receiver has the lease and has not handled the item yet.
   | 'claimed'
-  // The round has given the item back, and claims it again when its turn comes.
-  | 'returned'
   | 'handled'
   | 'duplicate'
   | 'deadLettered'
@@ -53,15 +49,6 @@ export function isOpen({ state }: WorkItem): boolean {
 
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
-}
-
-export function isReturned({ state }: WorkItem): boolean {
-  return state === 'returned';
-}
-
-/** True for an item that its round must still handle. */
-export function isUndone(item: WorkItem): boolean {
-  return isClaimed(item) || isReturned(item);
 }
 
 export function setState(items: readonly WorkItem[], state: ItemState): void {
@@ -104,17 +91,7 @@ export function planJobs(
       others.push(message);
     } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
-        items: [
-          {
-            key,
-            message,
-            event: undefined,
-            state: 'unclaimed',
-            attempt: 1,
-            retryAfterMs: 0,
-            error: undefined,
-          },
-        ],
+        items: [createItem(key, message, undefined)],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
@@ -145,38 +122,103 @@ export function planJobs(
   return { jobs, items: jobs.flatMap(({ items }) => items), others };
 }
 
-interface EventItem extends WorkItem {
-  readonly message: EventsMessage;
-  readonly event: WebhookEvent;
+type EventItem = WorkItem & { readonly message: EventsMessage; readonly event: WebhookEvent };
+
+function createItem<Message, Event>(key: string, message: Message, event: Event) {
+  return { key, message, event, state: 'unclaimed' as const, attempt: 1, retryAfterMs: 0, error: undefined };
 }
 
 function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
-  return message.events.map((event, index) => {
-    const key = keys[index] ?? '';
-    return { key, message, event, state: 'unclaimed', attempt: 1, retryAfterMs: 0, error: undefined };
-  });
+  return message.events.map((event, index) => createItem(keys[index] ?? '', message, event));
 }
 
-/** Runs a callback. After `timeoutMs`, rejects and aborts `controller`. */
-export async function callWithTimeout(
-  callback: () => unknown,
-  timeoutMs: number,
-  controller?: AbortController,
-): Promise<void> {
-  await withTimeLimit(
-    async () => callback(),
-    timeoutMs,
-    () => {
-      const error = new CallbackTimeoutError(timeoutMs);
-      controller?.abort(error);
-      return error;
-    },
-  );
+/**
+ * The outcome of a whole webhook: the first in this list that applies.
+ * - `failed`: a callback threw or rejected
+ * - `unavailable`: the store failed before everything was handled
+ * - `interrupted`: a shutdown left work undone
+ * - `busy`: another receiver still works on a part of it
+ * - `rejected`: some items were invalid; all others are done
+ * - `done`: nothing is left to do
+ */
+export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' | 'rejected' | 'done';
+
+/** One callback that failed; its keys were released, so a redelivery tries again. */
+export interface WebhookFailure {
+  /** The keys of its events; empty for `onOther`. */
+  readonly keys: readonly string[];
+  /** What the callback threw. */
+  readonly error: unknown;
 }
 
-/** A callback exceeded its time limit, and may still be running. */
-export class CallbackTimeoutError extends TrackingError {
-  constructor(timeoutMs: number) {
-    super(`The webhook callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`);
+/** The result of one webhook, counted in events and proofs of delivery. */
+export interface WebhookReport {
+  /** The outcome of the whole webhook. */
+  readonly outcome: WebhookOutcome;
+  /** Handled by this call. */
+  readonly handled: number;
+  /** Handled before, or repeated inside the payload. */
+  readonly duplicates: number;
+  /** Given to `onDeadLetter` and done. */
+  readonly deadLettered: number;
+  /** Messages for `onOther`, even if it is not set or was not called. */
+  readonly others: number;
+  /** The callbacks that failed. */
+  readonly failures: readonly WebhookFailure[];
+  /** Keys that another receiver still works on. */
+  readonly busy: readonly string[];
+  /** Keys that were not handled because the store failed. */
+  readonly unavailable: readonly string[];
+  /** Keys that a shutdown left undone. */
+  readonly interrupted: readonly string[];
+  /** When the first of the busy leases ends, in milliseconds from now; undefined when nothing is busy. */
+  readonly retryAfterMs: number | undefined;
+  /** The invalid items. */
+  readonly rejected: readonly ItemIssues[];
+}
+
+/** Builds the report from the states of the items, the result of parsing, and the calls of `onOther`. */
+export function buildReport(
+  { jobs, items, others }: Plan,
+  { duplicates, rejected }: Pick<ParsedWebhook, 'duplicates' | 'rejected'>,
+  { failures, isInterrupted }: Pick<WebhookReport, 'failures'> & { readonly isInterrupted: boolean },
+): WebhookReport {
+  const select = (state: ItemState) => items.filter((item) => item.state === state);
+  const busy = select('busy');
+  const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
+  const report: WebhookReport & { outcome: WebhookOutcome } = {
+    outcome: 'done',
+    handled: select('handled').length,
+    duplicates: duplicates + select('duplicate').length,
+    deadLettered: select('deadLettered').length,
+    others: others.length,
+    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...failures],
+    busy: getKeys(busy),
+    unavailable: getKeys(select('unavailable')),
+    interrupted: getKeys(select('interrupted')),
+    retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
+    rejected,
+  };
+  report.outcome = getOutcome(report, isInterrupted);
+  return report;
+}
+
+/** Groups the failed items of one job by error, because a call of `onEvents` fails for several items at once. */
+function findFailures(items: readonly WorkItem[]): WebhookFailure[] {
+  const keysOfError = new Map<unknown, string[]>();
+  for (const { key, state, error } of items) {
+    if (state !== 'failed') continue;
+    const keys = keysOfError.get(error);
+    if (keys === undefined) keysOfError.set(error, [key]);
+    else keys.push(key);
   }
+  return [...keysOfError].map(([error, keys]) => ({ keys, error }));
+}
+
+function getOutcome(report: WebhookReport, isInterrupted: boolean): WebhookOutcome {
+  if (report.failures.length > 0) return 'failed';
+  if (report.unavailable.length > 0) return 'unavailable';
+  if (report.interrupted.length > 0 || isInterrupted) return 'interrupted';
+  if (report.busy.length > 0) return 'busy';
+  return report.rejected.length > 0 ? 'rejected' : 'done';
 }

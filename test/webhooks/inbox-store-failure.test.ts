@@ -138,20 +138,6 @@ describe('a commit that fails', () => {
   });
 });
 
-test('commits of redelivered events fail → only the first event tries one at once, the rest waits for the end', async () => {
-  const store = new ScriptedStore();
-  await store.leaseToDead(['e1', 'e2', 'e3']);
-  store.on('commit', fail);
-  const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), nothing);
-  await vi.advanceTimersByTimeAsync(10);
-  expect(store.calls.filter(({ operation }) => operation === 'commit')).toEqual([
-    { operation: 'commit', keys: [buildKey('e1')] },
-    { operation: 'commit', keys: ['e1', 'e2', 'e3'].map(buildKey) },
-  ]);
-  await vi.advanceTimersByTimeAsync(10_000);
-  await processing;
-});
-
 describe('a release that fails', () => {
   test('a release after a failed callback fails → reported to onError, and the lease expires', async () => {
     const store = new ScriptedStore();
