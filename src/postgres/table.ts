@@ -1,5 +1,5 @@
+import { refuseOption } from '../common/check-options.ts';
 import { quoteValue } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
 
 const DEFAULT_TABLE = 'tracking_inbox';
 /** PostgreSQL cuts off longer names. */
@@ -34,10 +34,8 @@ function quoteTable(table: string = DEFAULT_TABLE): string {
   const parts = typeof table === 'string' ? table.split('.') : [];
   const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= MAX_NAME_LENGTH;
   if (parts.length < 1 || parts.length > 2 || !parts.every(isPlain)) {
-    throw new ConfigurationError(
-      `Expected \`table\` to be a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or ` +
-        `"webhooks.inbox", got ${quoteValue(table)}`,
-    );
+    const rule = `a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or "webhooks.inbox"`;
+    refuseOption('table', rule, table, quoteValue);
   }
   return parts.map((part) => `"${part}"`).join('.');
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { hasMethods, kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
+import { refuseOption } from '../common/check-options.ts';
+import { hasMethods } from '../common/validation.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
@@ -73,7 +73,5 @@ function createSend(redis: RedisClient): Send {
   if (hasMethods(redis, 'eval', 'evalsha')) {
     return (command, script, keys, values) => redis[command](script, keys.length, ...keys, ...values);
   }
-  throw new ConfigurationError(
-    `Expected \`redis\` to be a client of \`redis\` or \`ioredis\`, got ${kindOf(redis)}`,
-  );
+  return refuseOption('redis', 'a client of `redis` or `ioredis`', redis);
 }

@@ -96,10 +96,83 @@ export interface WebhookHandler {
  * app.all('/webhooks', (c) => webhooks(c.req.raw)); // Hono
  */
 export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
-  const receiver = new Receiver(resolveHandlerOptions(options));
-  return Object.assign((request: Request) => receiver.receive(request), {
-    close: receiver.close.bind(receiver),
-  });
+  const { callbacks, authenticate, inbox, maxBodyBytes, deadlineMs, onReport, onRefused } =
+    resolveHandlerOptions(options);
+  /** The work of the inbox for each webhook. */
+  const underWay = new Map<AbortController, Promise<unknown>>();
+  let isClosing = false;
+
+  async function receive(request: Request): Promise<Response> {
+    if (request.method === 'HEAD') return respond(isClosing ? 'closing' : 'alive', request);
+    if (request.method !== 'POST') return respond('method_not_allowed', request);
+    // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
+    // controller of its own, because in a Worker a signal belongs to the request that made it.
+    const controller = new AbortController();
+    return new Promise((resolve) => {
+      const timer = systemClock.setTimeout(() => {
+        if (!underWay.has(controller)) controller.abort();
+        resolve(respond('deadline', request));
+      }, deadlineMs);
+      void accept(request, controller).then((response) => {
+        systemClock.clearTimeout(timer);
+        resolve(response);
+      });
+    });
+  }
+
+  /** Never rejects. After the deadline nobody reads the response. */
+  async function accept(request: Request, controller: AbortController): Promise<Response> {
+    const { signal } = controller;
+    const startedAt = systemClock.now();
+    try {
+      await authenticate(request.headers.get('authorization'));
+      if (signal.aborted || isClosing) return respond('closing', request);
+      const mismatch = findMediaTypeError(request.headers);
+      if (mismatch !== undefined) {
+        return refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
+      }
+      const read = await readRequestBody(request, maxBodyBytes, signal);
+      // The sender repeats what did not enter the inbox.
+      if (signal.aborted || isClosing) return respond('closing', request);
+      if (read === undefined) {
+        const message = `The body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
+        return refuse(request, new WebhookParseError(message), 'body_too_long');
+      }
+      const leftMs = deadlineMs - (systemClock.now() - startedAt);
+      const busyTimeoutMs = Math.max(0, leftMs - RESPONSE_MARGIN_MS);
+      const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal });
+      underWay.set(controller, work);
+      const report = await work.finally(() => underWay.delete(controller));
+      if (onReport !== undefined) callGuarded(() => onReport(report));
+      return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
+    } catch (error) {
+      if (error instanceof WebhookAuthenticationError) return refuse(request, error, 'unauthorized');
+      return refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
+    }
+  }
+
+  function refuse(request: Request, error: unknown, kind: ResponseKind): Response {
+    callGuarded(() => onRefused(error, request));
+    return respond(kind, request);
+  }
+
+  async function close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const { timeoutMs } = checkOptions(closeOptions, options);
+    isClosing = true;
+    const done = new AbortController();
+    const allDone = Promise.allSettled(underWay.values()).then(() => done.abort());
+    if (timeoutMs === undefined) return allDone;
+    // `sleep` rejects as soon as all work is done.
+    await sleep(timeoutMs, done.signal).catch(() => {});
+    if (done.signal.aborted) return;
+    const error = new TrackingError('The webhook handler was closed');
+    for (const controller of underWay.keys()) controller.abort(error);
+    // A callback may ignore its signal, so wait no longer than the commits and releases can take.
+    const graceMs = inbox instanceof WebhookInbox ? inbox.storeTimeoutMs : DEFAULT_STORE_TIMEOUT_MS;
+    await sleep(graceMs, done.signal).catch(() => {});
+  }
+
+  return Object.assign(receive, { close });
 }
 
 const handlerOptions = z.strictObject({
@@ -118,126 +191,38 @@ const handlerOptions = z.strictObject({
 } satisfies OptionShape<HandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
-function resolveInbox(options: WebhookHandlerOptions): Pick<WebhookInbox, 'process'> {
-  const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
-    options;
-  const inboxOptions = { store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError };
-  if (inbox === undefined) {
-    if (store === undefined && readEnvironment('NODE_ENV') === 'production') {
-      const line =
-        'Without a `store`, handled webhook events are remembered in this process only, and handled again after a restart; ' +
-        'pass a RedisDedupeStore or PostgresDedupeStore as `store`';
-      resolveLogger(logger).warn(line);
-    }
-    return new WebhookInbox({ ...inboxOptions, store: store ?? new MemoryDedupeStore(), logger });
-  }
-  const [name] = Object.entries(inboxOptions).find(([, value]) => value !== undefined) ?? [];
-  if (name !== undefined) {
-    throw new ConfigurationError(`Pass \`${name}\` to the inbox, not to the handler`);
-  }
-  return inbox;
-}
-
 function resolveHandlerOptions(options: WebhookHandlerOptions) {
-  const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
+  const { secret, inbox, maxBodyBytes, deadlineMs, onReport, onRefused, ...others } = checkOptions(
     handlerOptions,
     options,
   );
-  const { onEvent, onEvents, onProofOfDelivery, onOther } = options;
-  const inbox = resolveInbox(options);
+  const { onEvent, onEvents, onProofOfDelivery, onOther, ...inboxOptions } = others;
+  if (inbox !== undefined) rejectInboxOptions(options);
   return {
     callbacks: checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther }),
     authenticate: buildAuthenticator(secret),
-    inbox,
-    storeTimeoutMs: inbox instanceof WebhookInbox ? inbox.storeTimeoutMs : DEFAULT_STORE_TIMEOUT_MS,
+    inbox: inbox ?? createInbox(inboxOptions),
     maxBodyBytes,
     deadlineMs,
     onReport,
-    onRefused: onRefused ?? logRefusals(resolveLogger(logger)),
+    onRefused: onRefused ?? logRefusals(resolveLogger(inboxOptions.logger)),
   };
 }
 
-class Receiver {
-  readonly #settings: ReturnType<typeof resolveHandlerOptions>;
-  /** The work of the inbox for each webhook. */
-  readonly #underWay = new Map<AbortController, Promise<unknown>>();
-  #isClosing = false;
+function rejectInboxOptions({ logger, ...options }: WebhookHandlerOptions): void {
+  const given = new Map<string, unknown>(Object.entries(options));
+  const name = Object.keys(INBOX_OPTIONS).find((key) => given.get(key) !== undefined);
+  if (name !== undefined) throw new ConfigurationError(`Pass \`${name}\` to the inbox, not to the handler`);
+}
 
-  constructor(settings: ReturnType<typeof resolveHandlerOptions>) {
-    this.#settings = settings;
+function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): WebhookInbox {
+  if (options.store === undefined && readEnvironment('NODE_ENV') === 'production') {
+    const line =
+      'Without a `store`, handled webhook events are remembered in this process only, and handled again after a restart; ' +
+      'pass a RedisDedupeStore or PostgresDedupeStore as `store`';
+    resolveLogger(options.logger).warn(line);
   }
-
-  async receive(request: Request): Promise<Response> {
-    if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
-    if (request.method !== 'POST') return respond('method_not_allowed', request);
-    // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
-    // controller of its own, because in a Worker a signal belongs to the request that made it.
-    const controller = new AbortController();
-    return new Promise((resolve) => {
-      const timer = systemClock.setTimeout(() => {
-        if (!this.#underWay.has(controller)) controller.abort();
-        resolve(respond('deadline', request));
-      }, this.#settings.deadlineMs);
-      void this.#accept(request, controller).then((response) => {
-        systemClock.clearTimeout(timer);
-        resolve(response);
-      });
-    });
-  }
-
-  /** Never rejects. After the deadline nobody reads the response. */
-  async #accept(request: Request, controller: AbortController): Promise<Response> {
-    const { signal } = controller;
-    const { inbox, callbacks, authenticate, maxBodyBytes, deadlineMs, onReport } = this.#settings;
-    const startedAt = systemClock.now();
-    try {
-      await authenticate(request.headers.get('authorization'));
-      if (signal.aborted || this.#isClosing) return respond('closing', request);
-      const mismatch = findMediaTypeError(request.headers);
-      if (mismatch !== undefined) {
-        return this.#refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
-      }
-      const read = await readRequestBody(request, maxBodyBytes, signal);
-      // The sender repeats what did not enter the inbox.
-      if (signal.aborted || this.#isClosing) return respond('closing', request);
-      if (read === undefined) {
-        const error = new WebhookParseError(
-          `The body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`,
-        );
-        return this.#refuse(request, error, 'body_too_long');
-      }
-      const leftMs = deadlineMs - (systemClock.now() - startedAt);
-      const busyTimeoutMs = Math.max(0, leftMs - RESPONSE_MARGIN_MS);
-      const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal });
-      this.#underWay.set(controller, work);
-      const report = await work.finally(() => this.#underWay.delete(controller));
-      if (onReport !== undefined) callGuarded(() => onReport(report));
-      return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
-    } catch (error) {
-      if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
-      return this.#refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
-    }
-  }
-
-  #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
-    callGuarded(() => this.#settings.onRefused(error, request));
-    return respond(kind, request);
-  }
-
-  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
-    const { timeoutMs } = checkOptions(closeOptions, options);
-    this.#isClosing = true;
-    const done = new AbortController();
-    const allDone = Promise.allSettled(this.#underWay.values()).then(() => done.abort());
-    if (timeoutMs === undefined) return allDone;
-    // `sleep` rejects as soon as all work is done.
-    await sleep(timeoutMs, done.signal).catch(() => {});
-    if (done.signal.aborted) return;
-    const error = new TrackingError('The webhook handler was closed');
-    for (const controller of this.#underWay.keys()) controller.abort(error);
-    // A callback may ignore its signal, so wait no longer than the commits and releases can take.
-    await sleep(this.#settings.storeTimeoutMs, done.signal).catch(() => {});
-  }
+  return new WebhookInbox({ ...options, store: options.store ?? new MemoryDedupeStore() });
 }
 
 function logRefusals(logger: LogAdapter): (error: unknown) => void {
@@ -257,11 +242,8 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
   };
 }
 
-interface ResponseRule {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly retryAfterSeconds?: number;
-}
+const RETRY_SOON = { status: 503, headers: { 'retry-after': '5' } };
+const RETRY_LATER = { status: 503, headers: { 'retry-after': '30' } };
 
 /** Respond with 200 only when all work is done for good, because a 200 ends the sender's repeats (docs/service.md 8.5). */
 const RESPONSES = {
@@ -274,21 +256,21 @@ const RESPONSES = {
   unsupported_media_type: { status: 415, headers: { 'accept-encoding': 'identity' } },
   rejected: { status: 422 },
   failed: { status: 500 },
-  busy: { status: 503, retryAfterSeconds: 5 },
-  interrupted: { status: 503, retryAfterSeconds: 5 },
-  closing: { status: 503, retryAfterSeconds: 5 },
-  unavailable: { status: 503, retryAfterSeconds: 30 },
-  deadline: { status: 503, retryAfterSeconds: 30 },
-} satisfies Record<string, ResponseRule> & Record<WebhookOutcome, ResponseRule>;
+  busy: RETRY_SOON,
+  interrupted: RETRY_SOON,
+  closing: RETRY_SOON,
+  unavailable: RETRY_LATER,
+  deadline: RETRY_LATER,
+} satisfies Record<string, ResponseInit> & Record<WebhookOutcome, ResponseInit>;
 type ResponseKind = keyof typeof RESPONSES;
 
 /** The sender reads the status, and `success` in a JSON body (docs/service.md 8.11). */
 function respond(kind: ResponseKind, { method }: Request, retryAfterMs?: number): Response {
-  const { retryAfterSeconds, ...init }: ResponseRule = RESPONSES[kind];
+  const init = RESPONSES[kind];
   const body = { success: init.status === 200, outcome: kind };
   const response = method === 'HEAD' ? new Response(null, init) : Response.json(body, init);
-  const seconds =
-    retryAfterMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(retryAfterMs / 1000));
-  if (seconds !== undefined) response.headers.set('retry-after', String(seconds));
+  if (retryAfterMs !== undefined) {
+    response.headers.set('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  }
   return response;
 }

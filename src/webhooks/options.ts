@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import { checkOptions } from '../common/check-options.ts';
+import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { callGuarded } from '../common/guarded.ts';
 import {
   countOption,
   functionOption,
   hasMethods,
-  kindOf,
   type OptionShape,
   option,
   rule,
@@ -141,9 +140,7 @@ const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): WebhookCallbacks {
   if (typeof callbacks === 'function') return { onEvent: callbacks };
   if (typeof callbacks !== 'object' || callbacks === null) {
-    throw new ConfigurationError(
-      `Expected \`callbacks\` to be a function or an object of callbacks, got ${kindOf(callbacks)}`,
-    );
+    refuseOption('callbacks', 'a function or an object of callbacks', callbacks);
   }
   // The events of a misspelt callback would go to `onOther`, and the response would be 200.
   checkOptions(callbackOptions, callbacks);
