@@ -150,9 +150,6 @@ function isCompatible(a: Identity, b: Identity): boolean {
   return shared.length > 0 && shared.every((field) => a[field] === b[field]);
 }
 
-/** A response has at most 100 items (docs/service.md 3.9). Comparing a million with every input would block the event loop. */
-const MAX_ITEMS_READ = 1_000;
-
 /**
  * Reads the result of each input from a bulk response. Items may come in another order or be missing, so each is matched by
  * the number and `clientTrackerId` that it repeats. Inputs that look the same get their items in order (docs/service.md 4.4).
@@ -160,7 +157,7 @@ const MAX_ITEMS_READ = 1_000;
 export function readResults(inputs: readonly Identity[], { data }: BulkResult): InputResult[] {
   const open = new Map(inputs.entries());
   const results = inputs.map(() => NOT_IN_RESPONSE);
-  let items = (data ?? []).slice(0, MAX_ITEMS_READ);
+  let items = data ?? [];
   // Exact matches go first, so that an item that repeats only the number does not take the input of an exact match.
   for (const isMatch of [isSame, isCompatible]) {
     items = items.filter((item) => {

@@ -225,46 +225,52 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-function findSetter(name: string): string | undefined {
-  if (name === 'authorization') return 'the client sets it from `apiKey`';
-  return TRANSPORT_HEADERS.includes(name) ? 'the runtime sets it' : undefined;
-}
-
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
+  const lowerName = name.toLowerCase();
+  if (lowerName === 'authorization') return 'to be left out (the client sets it from `apiKey`)';
+  if (TRANSPORT_HEADERS.includes(lowerName)) return 'to be left out (the runtime sets it)';
   try {
     new Headers([[name, '']]);
   } catch {
     return 'to have a valid header name, such as x-request-source';
   }
-  const broken = 'to be a text of Latin-1 characters without line breaks';
-  if (typeof value !== 'string') return broken;
   try {
-    new Headers([[name, value]]);
-    return undefined;
+    if (typeof value === 'string' && new Headers([[name, value]])) return undefined;
   } catch {
-    return broken;
+    // Such as a value with a line break.
   }
+  return 'to be a text of Latin-1 characters without line breaks';
+}
+
+/**
+ * A plain object with a rule for each field.
+ *
+ * @param example - shown in the message about a value that is not a plain object
+ * @param findBrokenRule - returns the rule that a field breaks
+ */
+export function fieldsOption<T extends object>(
+  example: string,
+  findBrokenRule: (name: string, value: unknown) => string | undefined,
+) {
+  return z.custom<T>().superRefine((fields, context) => {
+    // A Map or `Headers` has no fields of its own and would pass as empty; the keys of an array are not names.
+    if (typeof fields !== 'object' || fields === null || Symbol.iterator in fields) {
+      const rule = `to be a plain object, as in ${example}`;
+      context.addIssue({ code: 'custom', input: fields, params: { rule } });
+      return;
+    }
+    for (const [name, value] of Object.entries(fields)) {
+      const rule = findBrokenRule(name, value);
+      if (rule !== undefined)
+        context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+    }
+  });
 }
 
 type HeaderBag = Readonly<Record<string, string>>;
 
 /** Header names and values; the result's names are in lower case. */
-export const headersOption = z
-  .custom<HeaderBag>()
-  .superRefine((headers, context) => {
-    // A Map or `Headers` has no fields of its own and would pass as empty; the keys of an array are not header names.
-    if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
-      const rule = "to be a plain object, as in { 'x-source': 'shop' }";
-      context.addIssue({ code: 'custom', input: headers, params: { rule } });
-      return;
-    }
-    for (const [name, value] of Object.entries(headers)) {
-      const setter = findSetter(name.toLowerCase());
-      const rule = findBrokenHeaderRule(name, value);
-      const issue = { code: 'custom' as const, path: [name], input: value };
-      if (setter !== undefined)
-        context.addIssue({ ...issue, message: `\`headers.${name}\` must be left out; ${setter}` });
-      else if (rule !== undefined) context.addIssue({ ...issue, params: { rule } });
-    }
-  })
-  .transform((headers): HeaderBag => Object.fromEntries(new Headers(Object.entries(headers))));
+export const headersOption = fieldsOption<HeaderBag>(
+  "{ 'x-source': 'shop' }",
+  findBrokenHeaderRule,
+).transform((headers): HeaderBag => Object.fromEntries(new Headers(Object.entries(headers))));

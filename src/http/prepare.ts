@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import {
   compileWhenHot,
+  describeBrokenRule,
   errorMap,
   expected,
+  fieldsOption,
   kindOf,
   quoteValue,
   toValidationIssues,
@@ -78,11 +80,10 @@ export function toJson(value: unknown, name: string): string {
     text = undefined;
   }
   if (text !== undefined) return text;
-  const message = expected('to be writable as JSON, without a BigInt or a reference to itself').error({
-    path: [name],
-    input: value,
-  });
-  throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
+  const path = [name];
+  const rule = 'to be writable as JSON, without a BigInt or a reference to itself';
+  const message = describeBrokenRule({ path, input: value }, rule, kindOf);
+  throw new RequestValidationError([{ path, code: 'invalid_value', message }]);
 }
 
 function formatQuery(query: Readonly<Record<string, QueryValue>> | undefined): string {
@@ -156,18 +157,9 @@ const PATH_RULE = expected(
   quotePath,
 );
 
-const queryOption = z.custom<object>().superRefine((query, context) => {
-  // A Map has no fields of its own and would be sent as an empty query.
-  if (typeof query !== 'object' || query === null || Symbol.iterator in query) {
-    const rule = 'to be a plain object, as in { page: 2 }';
-    context.addIssue({ code: 'custom', input: query, params: { rule } });
-    return;
-  }
-  for (const [name, value] of Object.entries(query)) {
-    if (value === null || ['undefined', 'string', 'number', 'boolean'].includes(typeof value)) continue;
-    const rule = 'to be a string, number or boolean';
-    context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
-  }
+const queryOption = fieldsOption('{ page: 2 }', (_name, value) => {
+  const isValid = value === null || ['undefined', 'string', 'number', 'boolean'].includes(typeof value);
+  return isValid ? undefined : 'to be a string, number or boolean';
 });
 
 function isReading(method: string): boolean {

@@ -109,14 +109,12 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
   const { headers, text, key } = response;
   if (text.trim() === '') return { problem: 'an empty body instead of its documented JSON' };
   const type = headers.get('content-type');
-  if (type !== null && !JSON_TYPE.test(type)) {
-    const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
-    if (!isAttachment) {
-      const shortType = formatHeaderText(type, key).replace(/;.*/, '');
-      return {
-        problem: `content of type ${shortType} instead of its documented JSON; is the base URL right?`,
-      };
-    }
+  const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
+  if (type !== null && !JSON_TYPE.test(type) && !isAttachment) {
+    const shortType = formatHeaderText(type, key).replace(/;.*/, '');
+    return {
+      problem: `content of type ${shortType} instead of its documented JSON; is the base URL right?`,
+    };
   }
   try {
     return { json: JSON.parse(text) };

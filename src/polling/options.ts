@@ -68,11 +68,12 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
 }
 
 const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX_TIMER_MS}`;
-const intervalOption = z.number(rule(INTERVAL_RULE)).min(MIN_INTERVAL_MS).max(MAX_TIMER_MS);
-const returnedInterval = z
-  .number(expected(`to return ${INTERVAL_RULE}`, kindOrNumber))
-  .min(MIN_INTERVAL_MS)
-  .max(MAX_TIMER_MS);
+const intervalTo = (verb: 'be' | 'return') =>
+  z
+    .number(expected(`to ${verb} ${INTERVAL_RULE}`, kindOrNumber))
+    .min(MIN_INTERVAL_MS)
+    .max(MAX_TIMER_MS);
+const returnedInterval = intervalTo('return');
 
 /** Calls the interval function, and checks what it returns. */
 export function askInterval(
@@ -118,7 +119,7 @@ const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
 const POLL_SHAPE = {
   intervalMs: z
     .union(
-      [intervalOption, functionOption<(context: PollContext) => number>()],
+      [intervalTo('be'), functionOption<(context: PollContext) => number>()],
       rule(`${INTERVAL_RULE}, or a function`),
     )
     .default(DEFAULT_INTERVAL_MS),

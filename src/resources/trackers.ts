@@ -15,7 +15,6 @@ import {
 import type { PollUpdate } from '../polling/tracker.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
 import {
-  DEFAULT_PAGE,
   DEFAULT_PAGE_SIZE,
   MAX_PAGE_SIZE,
   type Tracker,
@@ -74,7 +73,7 @@ export class TrackersResource {
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
     return startCall(this.#context, 'trackers.list', query, () => {
-      const page = query.page ?? DEFAULT_PAGE;
+      const page = query.page ?? 1;
       const limit = query.limit ?? DEFAULT_PAGE_SIZE;
       const input = { query: { page, limit, sort: query.sort } };
       const request = prepareRequest(this.#context.config, 'trackers.list', input);
@@ -109,7 +108,7 @@ export class TrackersResource {
     // Spread the query, because destructuring null itself would throw before the options are checked.
     const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
     let lastPage: ReadonlySet<string> = new Set();
-    for (let page = DEFAULT_PAGE; ; page += 1) {
+    for (let page = 1; ; page += 1) {
       const input = { query: { page, limit, sort } };
       const trackers = await callEndpoint(this.#context, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);

@@ -211,26 +211,17 @@ export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
  */
 export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}
 
-export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 500;
-const PAGE_SIZE_RULE = expected(`to be 1 to ${MAX_PAGE_SIZE}`, quoteValue);
+const PAGE_RULE = expected('to be a whole number of at least 1', quoteValue);
+const PAGE_SIZE_RULE = expected(`to be a whole number from 1 to ${MAX_PAGE_SIZE}`, quoteValue);
 
 /** The schema of `TrackerListQuery`. */
 export const trackerListQuerySchema = z.object({
   /** Page number, from 1. Default 1. */
-  page: z
-    .int(expected('to be a whole number', quoteValue))
-    .min(1, expected('to be at least 1', quoteValue))
-    .nullish()
-    .transform((page) => page ?? DEFAULT_PAGE),
+  page: optionalInput(z.int(PAGE_RULE).min(1)),
   /** Trackers per page, 1 to 500. Default 100. */
-  limit: z
-    .int(expected('to be a whole number', quoteValue))
-    .min(1, PAGE_SIZE_RULE)
-    .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
-    .nullish()
-    .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
+  limit: optionalInput(z.int(PAGE_SIZE_RULE).min(1).max(MAX_PAGE_SIZE)),
   /** `1`: oldest first; `-1`: newest first. Default: oldest first, as observed (docs/service.md 2.17). */
   sort: optionalInput(z.literal([1, -1])),
 });

@@ -53,10 +53,6 @@ describe('update', () => {
 });
 
 describe('list query', () => {
-  test('nothing → page 1, limit 100', () => {
-    expect(trackerListQuerySchema.parse({})).toEqual({ page: 1, limit: 100 });
-  });
-
   test.each([
     { page: 1, limit: 1 },
     { page: 10_000, limit: 500, sort: 1 },
@@ -66,12 +62,12 @@ describe('list query', () => {
   });
 
   test.each([
-    [{ page: 0 }, 'Expected `page` to be at least 1, got 0'],
-    [{ page: 1.5 }, 'Expected `page` to be a whole number, got 1.5'],
-    [{ page: '1' }, "Expected `page` to be a whole number, got '1'"],
-    [{ page: Number.NaN }, 'Expected `page` to be a whole number, got NaN'],
-    [{ limit: 0 }, 'Expected `limit` to be 1 to 500, got 0'],
-    [{ limit: 501 }, 'Expected `limit` to be 1 to 500, got 501'],
+    [{ page: 0 }, 'Expected `page` to be a whole number of at least 1, got 0'],
+    [{ page: 1.5 }, 'Expected `page` to be a whole number of at least 1, got 1.5'],
+    [{ page: '1' }, "Expected `page` to be a whole number of at least 1, got '1'"],
+    [{ page: Number.NaN }, 'Expected `page` to be a whole number of at least 1, got NaN'],
+    [{ limit: 0 }, 'Expected `limit` to be a whole number from 1 to 500, got 0'],
+    [{ limit: 501 }, 'Expected `limit` to be a whole number from 1 to 500, got 501'],
     [{ sort: 2 }, 'Expected `sort` to be 1 or -1, got 2'],
     [{ sort: 'asc' }, "Expected `sort` to be 1 or -1, got 'asc'"],
   ])('%j → %s', (query, message) => {

@@ -3,7 +3,7 @@ import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
-import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
+import { DEFAULT_PAGE_SIZE, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { RecordedRequest } from '../options.ts';
 import { buildResults } from '../shipments/shipment.ts';
 import { fail } from './failures.ts';
@@ -90,7 +90,11 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
         throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
     const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
     const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
-    const { page, limit, sort } = validate(endpoints['trackers.list'].request.query, numbers);
+    const {
+      page = 1,
+      limit = DEFAULT_PAGE_SIZE,
+      sort,
+    } = validate(endpoints['trackers.list'].request.query, numbers);
     const trackers = state.trackers.all();
     if (sort === -1) trackers.reverse();
     const shown = trackers.slice((page - 1) * limit, page * limit);
