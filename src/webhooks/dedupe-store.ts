@@ -85,8 +85,9 @@ export class StoreTimeoutError extends TrackingError {
     this.#call = call;
   }
 
-  onLateSuccess(callback: () => void): void {
-    this.#call.then(callback, () => {});
+  /** A getter, so that no log prints the promise. */
+  get lateReply(): Promise<unknown> {
+    return this.#call;
   }
 }
 

@@ -185,10 +185,7 @@ class Round {
   readonly #renewTimer = new ReschedulableTimer(() => void this.#commitAndRenew());
   readonly #leaseTimer = new ReschedulableTimer(() => this.#checkLease());
   readonly #uncommitted = new Set<WorkItem>();
-  /**
-   * A promise for each claim that timed out. If the inbox limits the time of the store, the promise resolves when the claim
-   * succeeds late. If the store limits its time itself, the promise resolves `storeTimeoutMs` after the store has rejected.
-   */
+  /** For each claim that timed out, a promise that resolves once the claim has reached the store. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #leaseEndsAt = 0;
   #renewal: Promise<void> | undefined;
@@ -394,13 +391,12 @@ class Round {
 
   /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat work that is done. */
   async #commitUntilDone(): Promise<void> {
-    if (await this.#commit()) return;
-    const giveUpAt = systemClock.now() + COMMIT_TRIES_MS;
-    for (let index = 0; ; index += 1) {
+    let giveUpAt: number | undefined;
+    for (let index = 0; !(await this.#commit()); index += 1) {
+      giveUpAt ??= systemClock.now() + COMMIT_TRIES_MS;
       const remainingMs = giveUpAt - systemClock.now();
       if (remainingMs <= 0) return;
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_COMMIT_PAUSE_MS, remainingMs));
-      if (await this.#commit()) return;
     }
   }
 
@@ -459,7 +455,7 @@ class Round {
   #expectLateClaim(error: unknown, claimedAt: number): void {
     const { storeTimeoutMs } = this.#settings;
     if (error instanceof StoreTimeoutError) {
-      this.#lateClaims.push(new Promise<void>((resolve) => error.onLateSuccess(resolve)));
+      this.#lateClaims.push(error.lateReply);
     } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
       // The store has rejected the call itself, so nobody knows when the claim reaches the database. Assume that the claim arrives
       // within one more `storeTimeoutMs`.

@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { QueueFullError } from '../../src/errors.ts';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
 import { watchTimers } from '../support/watch-timers.ts';
-import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
+import { bucket, countGranted, makeLimiter, observe, toAcquire } from './make-limiter.ts';
 
 describe('timers', () => {
   test.each([
@@ -55,5 +56,44 @@ describe('maxQueue', () => {
     const { acquire, tryAcquire } = makeLimiter({ limit: 10, maxQueue: 1 });
     for (let call = 0; call < 10; call += 1) acquire({ priority: 'background' });
     expect(await tryAcquire()).toBe('granted');
+  });
+});
+
+// The clock jumps, and timers that were set before never fire.
+describe('a test runner that installs or removes fake timers while a limiter is in use', () => {
+  const RETURN_MS = 1_010;
+  const ask = (limiter: TokenBucketLimiter) => observe(limiter.acquire(toAcquire(1)));
+
+  async function use(limiter: TokenBucketLimiter): Promise<void> {
+    const permit = await limiter.acquire(toAcquire(1));
+    permit.send();
+    permit.report({ status: 200 });
+  }
+
+  test('fake timers installed after a call → the next call is granted when its token is free', async () => {
+    const limiter = new TokenBucketLimiter();
+    await use(limiter);
+    vi.useFakeTimers();
+    const call = ask(limiter);
+    await vi.advanceTimersByTimeAsync(RETURN_MS - 50);
+    expect(call.state).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(51);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(call.state).toBe('granted');
+  });
+
+  test('fake timers removed while a call waits → granted under the fake timers installed later', async () => {
+    const limiter = new TokenBucketLimiter();
+    vi.useFakeTimers();
+    await use(limiter);
+    const first = ask(limiter);
+    vi.useRealTimers();
+    vi.useFakeTimers();
+    const second = ask(limiter);
+    await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
+    expect(first.state).toBe('granted');
+    first.permit?.send();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(second.state).toBe('granted');
   });
 });

@@ -182,30 +182,18 @@ describe('a pool that lends connections', () => {
     expect(database.sent).toEqual([['a'], ['kept']]);
   });
 
-  test('a statement without a reply → its connection is kept for another limit, then destroyed', async () => {
+  test.each([
+    ['no reply → kept for another limit, then destroyed', [], ['lent'], ['lent', 'destroyed']],
+    ['a late reply → released, not destroyed', [3_998], ['lent', 'released'], ['lent', 'released']],
+    ['a reply after it was destroyed → nothing more', [4_001], ['lent'], ['lent', 'destroyed']],
+  ])('the connection of a statement with %s', async (_title, delays, before, after) => {
     const clock = useVirtualTime();
-    const { pool, log } = makePool(new SlowDatabase().query);
+    const { pool, log } = makePool(new SlowDatabase(...delays).query);
     const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
     await clock.advance(3_999);
-    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent']]);
-    await clock.advance(1);
-    expect(log).toEqual(['lent', 'destroyed']);
-  });
-
-  test('a statement with a late reply → its connection is released, not destroyed', async () => {
-    const clock = useVirtualTime();
-    const { pool, log } = makePool(new SlowDatabase(3_999).query);
-    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
+    expect([await outcome, log]).toMatchObject([[TOO_LATE], before]);
     await clock.advance(10_000);
-    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent', 'released']]);
-  });
-
-  test('a reply after the connection was destroyed → nothing more happens to the connection', async () => {
-    const clock = useVirtualTime();
-    const { pool, log } = makePool(new SlowDatabase(4_001).query);
-    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool }).claim(['a'], LEASE)]);
-    await clock.advance(10_000);
-    expect([await outcome, log]).toMatchObject([[TOO_LATE], ['lent', 'destroyed']]);
+    expect(log).toEqual(after);
   });
 
   test('a limit of 24 days → the connection is not destroyed at once', async () => {

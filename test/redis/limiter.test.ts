@@ -1,9 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError } from '../../src/errors.ts';
+import { ConfigurationError, QueueFullError } from '../../src/errors.ts';
+import { LongPauseError } from '../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { formatKeys } from '../../src/redis/limiter-script.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, grantNone, makeRedisLimiter, ScriptedRedis } from './limiter/make-redis-limiter.ts';
+import {
+  bucket,
+  grantNone,
+  makeRedisLimiter,
+  neverReply,
+  QUIET_MS,
+  refuseConnection,
+  ScriptedRedis,
+} from './limiter/make-redis-limiter.ts';
 
 describe('options', () => {
   test.each([
@@ -43,15 +52,77 @@ describe('keys', () => {
   });
 });
 
-describe('snapshot', () => {
-  test('one token in use and two waiting calls → a snapshot with both, and the limit in Redis', async () => {
-    const { limiter, acquire, redis } = makeRedisLimiter();
-    redis.reply = () => ({ limit: 7, starts: [0], askInMs: 900 });
+test('one token in use and two waiting calls → a snapshot with both, and the limit in Redis', async () => {
+  const { limiter, acquire, redis } = makeRedisLimiter();
+  redis.reply = () => ({ limit: 7, starts: [0], askInMs: 900 });
+  const calls = [acquire(), acquire(), acquire()];
+  await settled();
+  expect(calls[0]?.permit?.tokensLeft).toBe(0);
+  expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
+});
+test('the last waiting call aborts → a command at once that no call waits', async () => {
+  const { acquire, redis } = makeRedisLimiter();
+  redis.reply = grantNone;
+  const abort = new AbortController();
+  const call = acquire({ signal: abort.signal });
+  await settled();
+  abort.abort('enough');
+  await settled();
+  expect(call.error).toBe('enough');
+  expect(redis.commands.map(({ wanted }) => wanted)).toEqual([1, 0]);
+});
+
+describe('maxQueue', () => {
+  test('more calls than maxQueue → the latest calls reject after the first reply', async () => {
+    const { acquire, redis } = makeRedisLimiter({ maxQueue: 2 });
+    redis.reply = () => ({ starts: [0], askInMs: 900 });
+    const calls = [acquire(), acquire(), acquire(), acquire(), acquire()];
+    await settled();
+    const states = calls.map(({ state }) => state);
+    expect(states).toEqual(['granted', 'waiting', 'waiting', 'rejected', 'rejected']);
+    expect(calls[4]?.error).toBeInstanceOf(QueueFullError);
+  });
+
+  test.each([
+    ['refuses connections', refuseConnection],
+    ['does not reply', neverReply],
+  ])('maxQueue 0, Redis %s and the share has tokens → granted', async (_title, reply) => {
+    const { acquire, redis, clock } = makeRedisLimiter({ maxQueue: 0 });
+    redis.reply = reply;
+    acquire();
+    await clock.advance(QUIET_MS);
+    const calls = [];
+    for (let call = 0; call < 6; call += 1) {
+      calls.push(acquire());
+      await clock.advance(1_000);
+    }
+    expect(calls.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => 'granted'));
+  });
+
+  test('maxQueue 0 without Redis, more calls than the share has → the rest reject', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ maxQueue: 0, processes: 5 });
+    redis.reply = refuseConnection;
+    acquire();
+    await clock.advance(QUIET_MS);
     const calls = [acquire(), acquire(), acquire()];
     await settled();
-    expect(calls[0]?.permit?.tokensLeft).toBe(0);
-    expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
+    expect(calls.map(({ state }) => state)).toEqual(['granted', 'granted', 'rejected']);
+    expect(calls[2]?.error).toBeInstanceOf(QueueFullError);
   });
+});
+
+test('a 429 in another process, whose pause is longer than maxPauseMs → a call rejects after the reply, and a command says that no call waits', async () => {
+  const { acquire, redis, clock, limiter } = makeRedisLimiter();
+  redis.reply = ({ wanted }) => ({ pauseLeftMs: 61_000, askInMs: wanted > 0 ? 60_950 : 0 });
+  const call = acquire({ maxPauseMs: 60_000 });
+  await settled();
+  expect(call.error).toBeInstanceOf(LongPauseError);
+  expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 61_000);
+  await clock.advance(120_000);
+  expect(redis.commands).toMatchObject([
+    { wanted: 1, pauseMs: 0 },
+    { wanted: 0, pauseMs: 0 },
+  ]);
 });
 
 test('a waiting call, then 256 other accounts → idle buckets are deleted, the bucket of the call is kept', async () => {

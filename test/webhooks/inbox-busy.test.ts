@@ -102,14 +102,6 @@ test.each([
 });
 
 describe('an abort', () => {
-  test('an abort between two events → the first is finished, the second released, outcome interrupted', async () => {
-    const inbox = makeInbox();
-    const shutdown = new AbortController();
-    const report = await inbox.process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
-    expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
-    expect(await inbox.process(TWO, () => {})).toMatchObject({ handled: 1, duplicates: 1 });
-  });
-
   test('an abort while a callback runs → handled events are committed at once, the others are free, both before it ends', async () => {
     const store = new ScriptedStore();
     const shutdown = new AbortController();

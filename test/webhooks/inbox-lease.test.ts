@@ -2,7 +2,6 @@ import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
-  E1,
   failure,
   makeInbox,
   payload,
@@ -192,38 +191,29 @@ test.each<[string, number, Options]>([
 describe('a renewal that reaches the store after its time limit', () => {
   const nothing = () => {};
 
-  test('the callback fails meanwhile → released again, and the redelivery is attempt 2', async () => {
-    const { store, processing, end } = await begin(['e1', 'e2']);
-    await end('e1');
-    const slow = deferred();
-    store.on('claim', () => slow.promise);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
-    await end('e2', failure);
-    expect((await processing).outcome).toBe('failed');
-    store.before = nothing;
-    slow.resolve();
-    await vi.advanceTimersByTimeAsync(1);
-    const attempts: number[] = [];
-    const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
-    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
-    expect(attempts).toEqual([2]);
-  });
-
-  test('the callback fails meanwhile, and the release fails, too → the redelivery is attempt 2', async () => {
-    const { store, processing, end } = await begin(['e1']);
-    const slow = deferred();
-    store.on('claim', () => slow.promise);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
-    store.on('release', () => Promise.reject(failure));
-    await end('e1', failure);
-    expect((await processing).outcome).toBe('failed');
-    store.before = nothing;
-    slow.resolve();
-    await vi.advanceTimersByTimeAsync(1);
-    const attempts: number[] = [];
-    await makeInbox({ store }).process(E1, (_, { attempt }) => attempts.push(attempt));
-    expect(attempts).toEqual([2]);
-  });
+  test.each([
+    ['is released', nothing],
+    ['cannot be released', () => Promise.reject(failure)],
+  ])(
+    'e2 fails meanwhile, and %s → released again, and its redelivery is attempt 2',
+    async (_title, release) => {
+      const { store, processing, end } = await begin(['e1', 'e2']);
+      await end('e1');
+      const slow = deferred();
+      store.on('claim', () => slow.promise);
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+      store.on('release', release);
+      await end('e2', failure);
+      expect((await processing).outcome).toBe('failed');
+      store.before = nothing;
+      slow.resolve();
+      await vi.advanceTimersByTimeAsync(1);
+      const attempts: number[] = [];
+      const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
+      expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+      expect(attempts).toEqual([2]);
+    },
+  );
 
   test.each([
     ['fails', 'failed', 2],
@@ -271,51 +261,27 @@ describe('a renewal that reaches the store after its time limit', () => {
 describe('a store that is away for a whole lease', () => {
   const away = () => Promise.reject(new Error('unreachable'));
 
-  test('a running callback → its signal aborts at the end of the lease, not before', async () => {
-    const { store, processing, end, isAborted } = await begin(['e1']);
-    store.on('claim', away);
-    await vi.advanceTimersByTimeAsync(LEASE_MS - 2);
-    expect(isAborted('e1')).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(isAborted('e1')).toBe(true);
-    await end('e1');
-    await processing;
-  });
-
-  test('renewed once, then away → the signal aborts a lease after that renewal', async () => {
-    const { store, processing, end, isAborted } = await begin(['e1']);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    store.on('claim', away);
-    await vi.advanceTimersByTimeAsync(LEASE_MS - 2);
-    expect(isAborted('e1')).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(isAborted('e1')).toBe(true);
-    await end('e1');
-    await processing;
-  });
-
   test.each([
-    ['the first claim', 1, 0],
-    ['the last renewal', 2, LEASE_MS / 3],
-  ])(
-    '%s took 300 ms → the signal aborts a lease after that claim began',
-    async (_title, count, claimedAtMs) => {
-      const store = new ScriptedStore();
-      let claims = 0;
-      store.on('claim', () => {
-        claims += 1;
-        if (claims > count) return away();
-        return claims === count ? new Promise((resolve) => setTimeout(resolve, 300)) : undefined;
-      });
-      const { processing, end, isAborted } = await begin(['e1'], store);
-      await vi.advanceTimersByTimeAsync(claimedAtMs + LEASE_MS - 2);
-      expect(isAborted('e1')).toBe(false);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(isAborted('e1')).toBe(true);
-      await end('e1');
-      await processing;
-    },
-  );
+    ['from the first renewal on → a lease after the first claim', 1, 0, 0],
+    ['after one renewal → a lease after that renewal', 2, LEASE_MS / 3, 0],
+    ['after a first claim of 300 ms → a lease after that claim began', 1, 0, 300],
+    ['after a renewal of 300 ms → a lease after that renewal began', 2, LEASE_MS / 3, 300],
+  ])('%s, the signal of the callback aborts, not before', async (_title, claimCount, claimedAtMs, tookMs) => {
+    const store = new ScriptedStore();
+    let claims = 0;
+    store.on('claim', () => {
+      claims += 1;
+      if (claims > claimCount) return away();
+      return claims === claimCount ? new Promise((resolve) => setTimeout(resolve, tookMs)) : undefined;
+    });
+    const { processing, end, isAborted } = await begin(['e1'], store);
+    await vi.advanceTimersByTimeAsync(claimedAtMs + LEASE_MS - 2);
+    expect(isAborted('e1')).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isAborted('e1')).toBe(true);
+    await end('e1');
+    await processing;
+  });
 
   test('the callback resolves after that → handled and committed', async () => {
     const { store, processing, end } = await begin(['e1']);
