@@ -16,41 +16,61 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SECRET = 'whsec-exactly-once';
 
 type Webhooks = (request: Request) => Promise<Response>;
-interface Recipe {
-  orderWebhooks(saveOnce: unknown): Webhooks;
-}
 
-/** How a program opens its database, and gives it to the recipe, for each library. */
+/** A program with the handler of the page for `pg`, and one for each other library, with its `doOnce` and an update of its own. */
 const LIBRARIES = {
   pg: `import { openPool } from './src/database.ts';
-import { withPg } from './src/with-pg.ts';
+import { orderWebhooks } from './src/webhooks.ts';
 const pool = openPool();
-export const saveOnce = withPg(pool);
+export const receive = () => orderWebhooks(pool);
 export const close = () => pool.end();`,
-  drizzle: `import { drizzle } from 'drizzle-orm/node-postgres';
-import { withDrizzle } from './src/with-drizzle.ts';
+  drizzle: withOwnUpdate(
+    `import { eq, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { doOnce } from './src/do-once-drizzle.ts';
 const db = drizzle(process.env.DATABASE_URL);
-export const saveOnce = withDrizzle(db);
+const orders = pgTable('orders', { id: text(), status: text(), eventCount: integer('event_count') });
 export const close = () => db.$client.end();`,
-  knex: `import knex from 'knex';
-import { withKnex } from './src/with-knex.ts';
+    "transaction.update(orders).set({ status, eventCount: sql.raw('event_count + 1') }).where(eq(orders.id, id))",
+  ),
+  knex: withOwnUpdate(
+    `import knex from 'knex';
+import { doOnce } from './src/do-once-knex.ts';
 const db = knex({ client: 'pg', connection: process.env.DATABASE_URL });
-export const saveOnce = withKnex(db);
 export const close = () => db.destroy();`,
-  kysely: `import { Kysely, PostgresDialect } from 'kysely';
+    "transaction('orders').where({ id }).update({ status }).increment('event_count', 1)",
+  ),
+  kysely: withOwnUpdate(
+    `import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { withKysely } from './src/with-kysely.ts';
+import { doOnce } from './src/do-once-kysely.ts';
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
-export const saveOnce = withKysely(new Kysely({ dialect: new PostgresDialect({ pool }) }));
+const db = new Kysely({ dialect: new PostgresDialect({ pool }) });
 export const close = () => pool.end();`,
+    "transaction.updateTable('orders').where('id', '=', id).set((row) => ({ status, event_count: row('event_count', '+', 1) })).execute()",
+  ),
 } as const;
+
+function withOwnUpdate(setUp: string, update: string): string {
+  return `import { createWebhookHandler, MemoryDedupeStore } from 'tracking-client/webhooks';
+${setUp}
+export const receive = () => createWebhookHandler({
+  secret: process.env.TRACKING_WEBHOOK_SECRET,
+  store: new MemoryDedupeStore(),
+  onEvent: ({ statusMilestone: status }, { message, key }) => {
+    const id = message.tracker.clientTrackerId;
+    return doOnce(db, key, async (transaction) => { await ${update}; });
+  },
+});
+`;
+}
 
 /** A receiver with a memory of its own, which prints its port. */
 const RECEIVER = `import { createServer } from 'node:http';
 import { toNodeHandler } from 'tracking-client/webhooks';
-import { orderWebhooks } from './src/webhooks.ts';
-import { saveOnce } from './database.ts';
-const server = createServer(toNodeHandler(orderWebhooks(saveOnce)));
+import { receive } from './program.ts';
+const server = createServer(toNodeHandler(receive()));
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 `;
 
@@ -92,17 +112,16 @@ await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
     const folder = await mkdtemp(join(ROOT, '.tmp', 'exactly-once-'));
     folders.push(folder);
     await writeRecipe('exactly-once', folder);
-    await writeFile(join(folder, 'database.ts'), LIBRARIES[library]);
+    await writeFile(join(folder, 'program.ts'), LIBRARIES[library]);
     await writeFile(join(folder, 'receiver.ts'), RECEIVER);
     return folder;
   }
 
   /** Makes receivers with a memory of their own, as other processes have. */
   async function makeReceivers(folder: string): Promise<() => Webhooks> {
-    const { saveOnce, close } = await import(join(folder, 'database.ts'));
+    const { receive, close } = await import(join(folder, 'program.ts'));
     closers.push(close);
-    const { orderWebhooks }: Recipe = await import(join(folder, 'src/webhooks.ts'));
-    return () => orderWebhooks(saveOnce);
+    return receive;
   }
 
   /** Starts a receiver process and returns its URL. */

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import knex from 'knex';
-import type pg from 'pg';
-import { inboxTableSql, type PostgresDedupeStore } from 'tracking-client/postgres';
+import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { recipeFiles } from '../readme/support/recipes.ts';
 import { makePool } from './postgres-schema.ts';
@@ -24,7 +23,6 @@ await describeWithPostgres('migrations.md on a real PostgreSQL', (url) => {
     const admin = makePool({ connectionString: url, max: 1 });
     await admin.query(`CREATE DATABASE ${database}`);
     databaseUrl = new URL(`/${database}`, url).href;
-    vi.stubEnv('DATABASE_URL', databaseUrl);
     const recipe = await makeRecipeFolder('migrations');
     folder = recipe.folder;
     // The connections of a pool may end a moment after the pool.
@@ -33,14 +31,12 @@ await describeWithPostgres('migrations.md on a real PostgreSQL', (url) => {
   });
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-    vi.unstubAllEnvs();
   });
 
   async function expectStoreToWork(): Promise<void> {
-    const { store, pool }: { store: PostgresDedupeStore; pool: pg.Pool } = await import(
-      join(folder, 'src/store.ts')
-    );
+    const pool = makePool({ connectionString: databaseUrl });
     cleanUps.push(() => pool.end());
+    const store = new PostgresDedupeStore({ pool, table: 'tracking.inbox' }); // as on the page
     const lease = { token: 'one', leaseMs: 60_000 };
     expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
     await store.commit(['a'], { retainMs: 60_000 });

@@ -9,7 +9,9 @@ export const USER_DOCUMENTS = [
 ];
 
 /** Whole programs of several files; see `recipes.ts`. */
-const RECIPES = readdirSync(new URL('docs/recipes/', ROOT)).map((name) => `docs/recipes/${name}`);
+const RECIPES = readdirSync(new URL('docs/recipes/', ROOT)).flatMap((name) =>
+  name.endsWith('.md') ? [`docs/recipes/${name}`] : [],
+);
 
 /** Every document of the repository that links or names commands. */
 export const ALL_DOCUMENTS = [

@@ -9,23 +9,32 @@ export interface RecipeFile {
   readonly code: string;
 }
 
+/** The path in the first line of a file, which is a comment; undefined without one. */
+function findPath(code: string): string | undefined {
+  return /^(?:\/\/|--|#) ([\w./[\]-]+\.\w+)\n/.exec(code)?.[1];
+}
+
 /**
- * The files of a page of `docs/recipes/`: each of its blocks whose first line is a comment with a path, and the files that the
- * page borrows, as in "`database.ts` from [exactly-once.md](exactly-once.md)".
+ * The files of a page of `docs/recipes/`, whose first line is a comment with their path: its blocks, and the files of that folder
+ * which the page links, as in "[page.js](page.js)". The page may also borrow files of another page, as in "`database.ts` from
+ * [exactly-once.md](exactly-once.md)".
  */
 export function recipeFiles(recipe: string): RecipeFile[] {
   const { blocks, prose } = parseMarkdown(readDocument(`docs/recipes/${recipe}.md`));
-  const own = blocks.flatMap(({ code }) => {
-    const path = /^(?:\/\/|--|#) ([\w./[\]-]+\.\w+)\n/.exec(code)?.[1];
+  const linked = [...prose.matchAll(/\]\(([\w.-]+\.[jt]s)\)/g)].map(([, name = '']) =>
+    readDocument(`docs/recipes/${name}`),
+  );
+  const own = [...blocks.map(({ code }) => code), ...linked].flatMap((code) => {
+    const path = findPath(code);
     return path === undefined ? [] : [{ path, code }];
   });
-  const borrowed = [...prose.matchAll(/`([\w-]+\.ts)`\s+from\s+\[[\w-]+\.md\]\(([\w-]+)\.md\)/g)].map(
-    ([, name = '', page = '']) => {
-      const file = recipeFiles(page).find(({ path }) => path === `src/${name}`);
-      if (file === undefined) throw new Error(`Expected ${page}.md to have the file src/${name}`);
-      return file;
-    },
-  );
+  const borrowed = [
+    ...prose.matchAll(/`([\w-]+\.(?:ts|sql))`[^.;[]*?\sfrom\s+\[[\w-]+\.md\]\(([\w-]+)\.md\)/g),
+  ].map(([, name = '', page = '']) => {
+    const file = recipeFiles(page).find(({ path }) => path.replace('src/', '') === name);
+    if (file === undefined) throw new Error(`Expected ${page}.md to have the file ${name}`);
+    return file;
+  });
   return [...own, ...borrowed];
 }
 
