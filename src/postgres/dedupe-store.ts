@@ -148,9 +148,8 @@ export class PostgresDedupeStore implements DedupeStore {
   async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
-    const tokens = [...sent.values()].map(({ token }) => token);
-    const leases = [...sent.values()].map(({ leaseMs }) => leaseMs);
-    const rows = await this.#run(client, 'claim', [...sent.keys()], tokens, leases, OUTLASTS_SENDER_MS);
+    const columns = toColumns([...sent.values()], 'key', 'token', 'leaseMs');
+    const rows = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
     const claims = new Map(rows.map((row) => [row.key, toClaim(row)]));
     return requests.map(({ key, token }) => {
       const claim = claims.get(key) ?? BUSY;
@@ -164,10 +163,7 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   #sendReleases(client: Queryable, requests: readonly ReleaseRequest[]): Promise<readonly unknown[]> {
-    const keys = requests.map(({ key }) => key);
-    const tokens = requests.map(({ token }) => token);
-    const areUncounted = requests.map(({ uncounted }) => uncounted);
-    return this.#run(client, 'release', keys, tokens, areUncounted);
+    return this.#run(client, 'release', ...toColumns(requests, 'key', 'token', 'uncounted'));
   }
 
   async #run(
@@ -187,6 +183,11 @@ export class PostgresDedupeStore implements DedupeStore {
       });
     }
   }
+}
+
+/** A statement takes one list for each field. */
+function toColumns<Request>(requests: readonly Request[], ...names: (keyof Request)[]): unknown[][] {
+  return names.map((name) => requests.map((request) => request[name]));
 }
 
 /** PostgreSQL allows no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */

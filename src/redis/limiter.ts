@@ -167,8 +167,9 @@ class SharedBucket {
 
   /** What the next command reports, and when it must be sent at the latest. */
   #report = createReport();
-  #listedAs = { isWaiting: false, isInteractive: false };
+  /** When the next command asks for tokens; `NEVER` if Redis does not list this process as waiting. */
   #askAt = NEVER;
+  #isListedAsInteractive = false;
   #isAsking = false;
   #isUpdateDue = false;
 
@@ -327,8 +328,8 @@ class SharedBucket {
     const { interactive, total } = this.#wanted;
     // Ask now if the list of waiting processes in Redis is wrong: if we wait and are not listed, if we are listed and no longer
     // wait, or if Redis does not know yet that an interactive call waits, which may use the reserved token.
-    const { isWaiting, isInteractive } = this.#listedAs;
-    const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
+    const isListed = this.#askAt < NEVER;
+    const isListedWrongly = total > 0 !== isListed || (interactive > 0 && !this.#isListedAsInteractive);
     return isListedWrongly ? now : Math.min(this.#askAt, this.#report.dueAt);
   }
 
@@ -394,7 +395,7 @@ class SharedBucket {
       );
     }
     this.#upcoming.sort((a, b) => a.startsAt - b.startsAt);
-    this.#listedAs = { isWaiting: total > starts.length, isInteractive: interactive > starts.length };
+    this.#isListedAsInteractive = interactive > starts.length;
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
