@@ -85,7 +85,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { body: trackerInputSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Creates a tracker, or returns the existing one with the same payload.',
+    summary: 'Creates a tracker, or returns the existing tracker with the same data.',
   },
   'trackers.list': {
     method: 'GET',
@@ -95,7 +95,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { query: trackerListQuerySchema },
     response: { unwrap: inData('trackers'), schema: listOf(trackerSchema) },
-    summary: 'Lists one page of the trackers of the account.',
+    summary: 'Lists one page of trackers.',
   },
   'trackers.createBulk': {
     method: 'POST',
@@ -105,7 +105,7 @@ export const endpoints = {
     retryClass: 'bulk',
     request: { body: bulkInputSchema },
     response: { unwrap: bulkBody, schema: bulkResultSchema, resultStatuses: [400, 403] },
-    summary: 'Creates 1 to 100 trackers and reports on each.',
+    summary: 'Creates 1 to 100 trackers.',
   },
   'trackers.track': {
     method: 'POST',
@@ -115,7 +115,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { body: trackerInputSchema },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
-    summary: 'Creates a tracker and fetches its results in the same call, which can take a minute.',
+    summary: 'Creates a tracker and gets its results, which can take a minute.',
   },
   'trackers.get': {
     method: 'GET',
@@ -135,7 +135,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy, body: trackerUpdateSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Changes a tracker; with `isSubscribed: false`, stops tracking it (archives it).',
+    summary: 'Changes a tracker. With `isSubscribed: false`, stops tracking.',
   },
   'trackers.resultsByTrackingNumber': {
     method: 'GET',
@@ -145,7 +145,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: z.object({ trackingNumber: trackingNumberIdentifier }) },
     response: { unwrap: inData('trackings'), schema: trackingListSchema },
-    summary: 'Gets the results of every tracker with a tracking number; numbers are not unique.',
+    summary: 'Gets the results of every tracker with this number.',
   },
   'trackers.results': {
     method: 'GET',
@@ -155,7 +155,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
-    summary: 'Gets the shipment and the full event history of one tracker.',
+    summary: 'Gets the results of one tracker, with all events.',
   },
   'trackers.resendWebhookEvents': {
     method: 'POST',
@@ -165,7 +165,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
-    summary: 'Asks the service to push the webhook events of a tracker again.',
+    summary: 'Asks the service to send the webhooks of a tracker again.',
   },
   'trackers.webhookHistory': {
     method: 'GET',
@@ -185,7 +185,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { body: trackingSearchInputSchema },
     response: { unwrap: inData('trackings'), schema: perCallTrackingListSchema },
-    summary: 'Looks a number up once, without a tracker; needs the per-call plan, which bills each call.',
+    summary: 'Looks up a number without a tracker. Needs the per-call plan.',
   },
   'couriers.list': {
     method: 'GET',

@@ -8,12 +8,12 @@ export interface RetryOptions {
   /** Maximum number of retries of one call, also after a 429. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
   /**
-   * Longest wait that the service may ask for, in milliseconds; if it asks for a longer one, the call rejects at once.
+   * Longest wait that the service may ask for, in milliseconds. If the service asks for a longer wait, the call rejects at once.
    * Default 60,000; 3,600,000 for `createMany` and polls.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait that the client chooses itself, in milliseconds; the service may ask for a longer one. Waits grow from half a
+   * Longest wait that the client chooses itself, in milliseconds. The service may ask for a longer wait. Waits grow from half a
    * second up to a limit. Each call chooses its own limit at random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
@@ -33,66 +33,66 @@ export interface TrackingClientOptions {
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   /**
-   * Milliseconds for one attempt, until its headers and its whole body have arrived. Default 30,000; 90,000 for `track` and
+   * Time limit of one attempt in milliseconds, until its whole response has arrived. Default 30,000; 90,000 for `track` and
    * `search` (docs/service.md 6.4).
    */
   readonly timeoutMs?: number | undefined;
-  /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
+  /** Time limit of the whole call with all attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
   /** The settings of retries, or `false` for no retries. Default: the defaults of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
-   * Options of the client's own limiter, or `false` to send at once and risk 429s. `withOptions` refuses
-   * it, because the new client shares the limiter. Default: `{}` (`false` in a Cloudflare Worker).
+   * Options of the client's own limiter, or `false` for no limiter. `withOptions` refuses this option, because the new client
+   * shares the limiter. Default: `{}` (`false` in a Cloudflare Worker).
    */
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
-   * A `TokenBucketLimiter` that clients of one account share, or a `RedisLimiter` that processes share, instead of `rateLimit`.
-   * Set `limits` on the limiter; accounts with different limits need a limiter each. Clients of `withOptions` keep the limiter,
+   * A limiter that several clients or processes share, instead of `rateLimit`. Pass a `TokenBucketLimiter` for clients of one
+   * process, or a `RedisLimiter` for several processes. Set `limits` on the limiter; accounts with different limits need a limiter each. Clients of `withOptions` keep the limiter,
    * so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter for this client alone.
    */
   readonly limiter?: Limiter | undefined;
   /**
-   * Name of the account, so that clients with different keys of one account share its limits (docs/service.md 1.8). Default: a
+   * Any name for the account, so that its clients share the limits although their keys differ (docs/service.md 1.8). Default: a
    * hash of the key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
    */
   readonly account?: string | undefined;
-  /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global `fetch`. */
+  /** A function to call instead of the global `fetch`, such as `fake.fetch` in tests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Headers for every request; `authorization` is refused, because `apiKey` sets it. Default: none. */
+  /** Additional headers of every request. `authorization` is refused, because `apiKey` sets it. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The logger; loggers of pino, winston, bunyan and NestJS need no adapter. Default: the console. */
+  /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
   /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG` or `warn`. */
   readonly logLevel?: LogLevel | undefined;
-  /** An object with callbacks for calls and attempts, or a list of them; a callback that throws never breaks a call. Default: none. */
+  /** An object with hooks, or a list of such objects. A hook that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * What the client does with a 2xx response that breaks its schema: `keep` returns the data unchanged, `throw` rejects with
+   * What the client does with unexpected values in a response: `keep` returns them unchanged, and `throw` rejects with
    * `ResponseValidationError`. If the data is kept, the client reports the mismatch in `withResponse().mismatched`, to the hook
    * `onMismatch`, and with one `warn` line for each endpoint and field. In both modes a call rejects if the result, a list of
    * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
-  /** Maximum length of a response, in bytes after decompression; a call with a longer response rejects. Default 67,108,864 (64 MiB). */
+  /** Maximum length of a response, in bytes after decompression. A call with a longer response rejects. Default 67,108,864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined;
-  /** Allows `http:` to hosts other than loopback (localhost, 127.0.0.1); the key is then sent unencrypted (docs/service.md 1.7). Default false. */
+  /** Allows `http:` to other machines, so that the key is sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 
 /** Options of one call, the last argument of every method. */
 export interface RequestOptions {
-  /** Aborts the call in any phase; the call rejects with the signal's own reason. Default: none. */
+  /** A signal that aborts the call. The call then rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for one attempt, until its headers and its whole body have arrived. Default: the client's. */
+  /** Time limit of one attempt in milliseconds, until its whole response has arrived. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Time for the whole call, in milliseconds. Default: the client's. */
+  /** Time limit of the whole call, in milliseconds. Default: the client's. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Retries of this call: `false` for none, or the settings that differ from the client's. Default: the client's. */
+  /** `false` for no retries, or the settings that differ from the client's. Default: the client's. */
   readonly retry?: false | RetryOptions | undefined;
-  /** Additional headers; they override the client's. Default: none. */
+  /** Additional headers, which override the client's. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The order of waiting calls: `interactive` calls go before `background` calls. Default `interactive`. */
+  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `interactive`. */
   readonly priority?: Priority | undefined;
 }
 
@@ -105,8 +105,8 @@ export interface TrackerRequestOptions extends RequestOptions {
 /** Options of `trackers.createBulk`. */
 export interface BulkRequestOptions extends RequestOptions {
   /**
-   * Also retries a request that may have been carried out; items that it created become `existing` (docs/service.md 4.5).
-   * Default false.
+   * Also retries a request that the service may have carried out (docs/service.md 4.5). The trackers that it created then have the
+   * status `existing`. Default false.
    */
   readonly retryAmbiguous?: boolean | undefined;
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { DEFAULT_TIMEOUT_MS } from '../../src/config/config.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
@@ -48,7 +49,7 @@ export function endpointTable(): string {
   const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'What it does'];
   const rows = ENDPOINT_NAMES.map((name) => {
     const { method, path, limitPerSecond, timeoutClass, retryClass, summary } = endpoints[name];
-    const facts = [`${limitPerSecond}`, timeoutClass, retryClass, summary];
+    const facts = [`${limitPerSecond}`, `${DEFAULT_TIMEOUT_MS[timeoutClass] / 1000} s`, retryClass, summary];
     return [code(name), code(`${method} ${path}`), ...facts];
   });
   return markdownTable(head, rows);

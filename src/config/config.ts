@@ -47,7 +47,7 @@ export interface Config {
 
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
+export const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 const clientOptions = z.strictObject({

@@ -27,27 +27,27 @@ const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
-   * Time from one poll to the next, in milliseconds, or a function that returns it for each next poll; at least 1,000.
+   * Milliseconds from one poll to the next, at least 1,000, or a function that returns this number for each poll.
    * Default 900,000 (15 minutes).
    * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
   /** Milliseconds until the first poll. Default: the interval, because a new tracker has no results (docs/service.md 1.4). */
   readonly initialDelayMs?: number | undefined;
-  /** Milliseconds after which the polling ends; a request in flight is then aborted. Default: no bound. */
+  /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row; the retries of a poll do not count. A refused
+   * The polling ends with an error after this number of failed polls in a row. The retries of a poll do not count. A refused
    * key, plan or quota ends the polling at once, unless a poll has succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
-   * A function that gets the results of each poll; the polling ends when it returns true. Default: never.
+   * The polling ends when this function returns true for the results of a poll. Default: never.
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
   /**
-   * The `keys` of events that you have handled before, e.g. before a restart; these events are skipped. Default: none.
+   * The `keys` of events that you have handled before, so that these events are skipped. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
@@ -61,9 +61,9 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
 
 /** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
-  /** Maximum number of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
+  /** Maximum number of requests per second for all trackers together, above 0 and evenly spread. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls that are under way or whose updates your loop has not read, at least 1. Default 10. */
+  /** Maximum number of polls whose updates your loop has not read yet, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -26,11 +26,12 @@ export interface PostgresDedupeStoreOptions {
    * Only a pool recovers from connections that no longer reply: the store lets it replace them.
    */
   readonly pool: Queryable;
-  /** The table, with its schema if it has one. Default: `tracking_inbox`. */
+  /** Name of the table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
   /**
-   * Milliseconds for one call, including the waits for a connection and for the statement of the calls before it. The store sends
-   * one claim at a time; calls that wait for it share the next one. Commits and releases do the same. Default: 2,000.
+   * Time limit of one call in milliseconds, including all waits. A call waits for a connection, and for the statement of the calls
+   * before it: the store sends one claim at a time, and waiting calls share the next one. Commits and releases do the same.
+   * Default: 2,000.
    */
   readonly commandTimeoutMs?: number | undefined;
 }

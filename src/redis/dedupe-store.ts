@@ -71,7 +71,7 @@ export interface RedisDedupeStoreOptions {
   readonly redis: RedisClient;
   /** Prefix of every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
-  /** Milliseconds for one call, including the Redis client's wait for a connection. Default: 2,000. */
+  /** Time limit of one call in milliseconds, including the Redis client's wait for a connection. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 

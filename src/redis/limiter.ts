@@ -58,18 +58,18 @@ const LAST_LOOK_MS = 20;
 export interface RedisLimiterOptions extends LimiterOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
   readonly redis: RedisClient;
-  /** Prefix of every key, without braces; the same in all sharing processes. Default: `tracking-client:limiter:`. */
+  /** Prefix of every key, without braces, and the same in all processes. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * Number of processes that share the account. Without Redis each takes an equal part of the limit, at least 1 per second.
+   * Number of processes that share the account. Without Redis, each takes an equal part of the limit, at least 1 per second.
    * Default: 1, so without Redis several processes together exceed the limit.
    */
   readonly processes?: number | undefined;
-  /** Time limit for a reply of Redis, in milliseconds; if it is exceeded, Redis counts as unavailable. Default: 500. */
+  /** Time limit for a reply of Redis, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
+  /** What happens without Redis: `local` uses the share of this process, and `reject` rejects calls with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** Logs when Redis becomes unavailable, and when it is back, each at most once a minute. Default: `console`. */
+  /** A logger, such as one of pino, winston, bunyan or NestJS. It gets each change of state at most once a minute. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 

@@ -46,20 +46,20 @@ export type WebhookHandlerOptions = HandlerOptions &
 
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
-   * The webhook secret, a list of secrets during a change, or a function that returns them for each webhook;
-   * `false` accepts webhooks from anyone. Required: `undefined` is refused, so that a missing environment variable does not turn
+   * The webhook secret, a list of secrets, a function that returns them for each webhook, or `false` to accept webhooks from
+   * anyone. Required: `undefined` is refused, so that a missing environment variable does not turn
    * the check off.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox` with its own settings, such as one that several handlers share. Default: a new inbox with `store`. */
+  /** A `WebhookInbox`, such as one that several handlers share. Default: a new inbox with `store`. */
   readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
-  /** The longest body that is read, in bytes. Default: 2,097,152 (2 MiB). */
+  /** Maximum length of a body, in bytes. Default: 2,097,152 (2 MiB). */
   readonly maxBodyBytes?: number | undefined;
-  /** When to respond with 503 while the work goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
+  /** Milliseconds after which the response is 503, although the work goes on. The sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
-  /** Called with the outcome and counts of a webhook when the inbox has finished it, even after `deadlineMs`. Default: none. */
+  /** Called with the outcome and the counts of each webhook that was handled, even after `deadlineMs`. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
    * Called for each request that gets 400, 401, 413 or 415, and when the function `secret` or your own `inbox` throws.

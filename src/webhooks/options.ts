@@ -86,12 +86,12 @@ export interface InboxErrorContext {
 
 /** Options of an inbox; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** How long an event is reserved for one receiver, in milliseconds; renewed while its work goes on. Default: 60,000. */
+  /** How long a lease lasts, in milliseconds. It is renewed while the callback runs. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /**
-   * After this number of failed attempts, an event goes to `onDeadLetter`; set this option only with `onDeadLetter`. Attempts
+   * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
    * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
    * event to `onDeadLetter` without another call. If a webhook contains several such events, only the first one goes to
    * `onDeadLetter` without a call; the callback gets the others once more, because perhaps only the first one ends the process.
@@ -99,24 +99,25 @@ export interface InboxOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * Takes an event that keeps failing; the event is done when the returned promise resolves, and tried again if it rejects.
+   * Takes an event that has failed `maxAttempts` times. The event is done when the returned promise resolves, and tried again if
+   * it rejects.
    * For a proof of delivery the event is undefined, and `context.message` is the proof. Default: none.
    */
   readonly onDeadLetter?: DeadLetterCallback | undefined;
-  /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
+  /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
    * Called for each failure of a callback or of the store, for each message that causes a 422, and once for each field with an
    * unexpected type. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
-  /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
+  /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
 /** Options of `WebhookInbox`. */
 export interface WebhookInboxOptions extends InboxOptions {
-  /** Remembers handled events; all receivers must share it. */
+  /** Remembers handled events. All processes must share it. */
   readonly store: DedupeStore;
 }
 
