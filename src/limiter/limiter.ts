@@ -114,9 +114,7 @@ export class LongPauseError extends TrackingError {
   readonly pausedForMs: number;
 
   constructor(pausedForMs: number) {
-    super(
-      `The service has paused this endpoint for another ${Math.ceil(pausedForMs)} ms, which is longer than \`maxPauseMs\`; try again after that time`,
-    );
+    super(`The endpoint is paused for another ${Math.ceil(pausedForMs)} ms`);
     this.pausedForMs = pausedForMs;
   }
 }

@@ -22,10 +22,9 @@ export type Claim =
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If a
-   * claim rejects because of this limit, the inbox releases the keys at once, and again `commandTimeoutMs` later. If the claim
-   * reaches the store even later, its keys stay busy until the lease ends. For a store without this field, or with a value that is
-   * not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If its
+   * claim reaches the store after it was rejected, the keys stay busy until the lease ends. For a store without this field, or with
+   * a value that is not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
   /**

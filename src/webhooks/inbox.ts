@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
-import { ReschedulableTimer, sleep, systemClock, unref } from '../common/clock.ts';
+import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { withTimeLimit } from '../common/guarded.ts';
 import { delayOption, type OptionShape } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
@@ -37,8 +37,6 @@ const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
 const COMMIT_TRIES_MS = 10_000;
 const MAX_COMMIT_PAUSE_MS = 1_600;
-/** Timers fire up to 1 ms early, and clocks differ by as much. */
-const TIMER_TOLERANCE_MS = 2;
 
 /**
  * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
@@ -185,7 +183,7 @@ class Round {
   readonly #renewTimer = new ReschedulableTimer(() => void this.#commitAndRenew());
   readonly #leaseTimer = new ReschedulableTimer(() => this.#checkLease());
   readonly #uncommitted = new Set<WorkItem>();
-  /** For each claim that timed out, a promise that resolves once the claim has reached the store. */
+  /** The calls of claims that timed out. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #leaseEndsAt = 0;
   #renewal: Promise<void> | undefined;
@@ -315,7 +313,7 @@ class Round {
         keys.length,
       );
     } catch (error) {
-      this.#expectLateClaim(error, claimedAt);
+      if (error instanceof StoreTimeoutError) this.#lateClaims.push(error.lateReply);
       throw error;
     }
     this.#leaseEndsAt = claimedAt + leaseMs;
@@ -450,17 +448,5 @@ class Round {
   #limit<Result>(call: () => Promise<Result>): Promise<Result> {
     const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
     return ownsTimeLimit ? call() : callStore(call, storeTimeoutMs);
-  }
-
-  #expectLateClaim(error: unknown, claimedAt: number): void {
-    const { storeTimeoutMs } = this.#settings;
-    if (error instanceof StoreTimeoutError) {
-      this.#lateClaims.push(error.lateReply);
-    } else if (systemClock.now() - claimedAt > storeTimeoutMs - TIMER_TOLERANCE_MS) {
-      // The store has rejected the call itself, so nobody knows when the claim reaches the database. Assume that the claim arrives
-      // within one more `storeTimeoutMs`.
-      const arrival = new Promise<void>((resolve) => unref(systemClock.setTimeout(resolve, storeTimeoutMs)));
-      this.#lateClaims.push(arrival);
-    }
   }
 }
