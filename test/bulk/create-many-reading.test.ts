@@ -211,14 +211,6 @@ describe('an abort', () => {
     expect(counted.taken).toBe(6);
   });
 
-  test('an abort when every input is under way → outcomes unknown, then the reason', async () => {
-    const controller = new AbortController();
-    const run = createAll(never, makeInputs(2), { signal: controller.signal });
-    await settled();
-    controller.abort('enough');
-    expect(await run).toMatchObject({ statuses: ['unknown', 'unknown'], error: 'enough' });
-  });
-
   test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
     const controller = new AbortController();
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };

@@ -33,23 +33,6 @@ describe('chunks', () => {
     expect(outcomes).toMatchObject(expected);
   });
 
-  test.each([
-    [{}, 3],
-    [{ concurrency: 2 }, 2],
-  ])('%j → %d requests at a time', async (options, requests) => {
-    let underWay = 0;
-    let most = 0;
-    const respond = async (inputs: readonly TrackerInput[]) => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      await settled();
-      underWay -= 1;
-      return created(inputs);
-    };
-    await createAll(respond, makeInputs(10), { chunkSize: 1, ...options });
-    expect(most).toBe(requests);
-  });
-
   test('a response to the second chunk first → outcomes in the order of the inputs', async () => {
     const chunk = deferred();
     const respond = async (inputs: readonly TrackerInput[], request: number) => {

@@ -1,17 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/common/clock.ts';
 
-test('fake timers installed after import → the clock follows them', () => {
-  vi.useFakeTimers({ now: 1_000 });
-  const startedAt = systemClock.now();
-  const callback = vi.fn();
-  systemClock.setTimeout(callback, 50);
-  vi.advanceTimersByTime(50);
-  expect(callback).toHaveBeenCalledOnce();
-  expect(systemClock.now() - startedAt).toBe(50);
-  expect(systemClock.wallNow()).toBe(1_050);
-});
-
 test('the wall clock steps back an hour → now() goes on', () => {
   vi.useFakeTimers();
   const startedAt = systemClock.now();

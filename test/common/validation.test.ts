@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkOptions } from '../../src/common/check-options.ts';
 import { MAX_TIMER_MS } from '../../src/common/clock.ts';
-import { countOption, delayOption, formatPath, kindOf, timeoutOption } from '../../src/common/validation.ts';
+import { countOption, delayOption, kindOf, timeoutOption } from '../../src/common/validation.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { readMessages } from '../support/parse.ts';
 
@@ -26,25 +26,6 @@ describe('kindOf', () => {
     [Symbol('secret'), 'a symbol'],
   ])('%s → %s', (value, kind) => {
     expect(kindOf(value)).toBe(kind);
-  });
-});
-
-describe('formatPath', () => {
-  test.each([
-    [[], 'value'],
-    [['trackingNumber'], 'trackingNumber'],
-    [['recipient', 'email'], 'recipient.email'],
-    [[3, 'recipient', 'email'], 'items[3].recipient.email'],
-  ])('%j → %s', (path, text) => {
-    expect(formatPath(path)).toBe(text);
-  });
-
-  test.each([
-    [[], 'input'],
-    [['name'], 'name'],
-    [[1, 'name'], 'input[1].name'],
-  ])('%j below a root with a name → %s', (path, text) => {
-    expect(formatPath(path, 'input')).toBe(text);
   });
 });
 

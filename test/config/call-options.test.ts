@@ -117,19 +117,6 @@ describe('unknown options of a method', () => {
   const input = { trackingNumber: 'LA680658838NL' };
 
   test.each([
-    ["couriers.list('trackerId')", () => client.couriers.list(untyped('trackerId'))],
-    ['couriers.list(null)', () => client.couriers.list(untyped(null))],
-    ['trackers.list(null)', () => client.trackers.list(untyped(null))],
-    ["trackers.get('id', null)", () => client.trackers.get('id', untyped(null))],
-  ])('%s → ConfigurationError, nothing is sent', async (_title, call) => {
-    expect(await catchRejection(call())).toMatchObject({
-      name: 'ConfigurationError',
-      message: expect.stringMatching(/^Expected `options` to be an object, got /),
-    });
-    expect(requests).toHaveLength(0);
-  });
-
-  test.each([
     ['minDelayMs', () => client.couriers.list(untyped({ retry: { minDelayMs: 1 } }))],
     ['searchby', () => client.trackers.get('id', untyped({ searchby: 'clientTrackerId' }))],
     ['Limit', () => client.trackers.list(untyped({ Limit: 10 }))],

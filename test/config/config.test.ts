@@ -122,20 +122,6 @@ describe('headers', () => {
   });
 });
 
-describe('limiter', () => {
-  test('rateLimit: false → no limiter', () => {
-    expect(resolve({ rateLimit: false }).limiter).toBeUndefined();
-  });
-
-  test('two clients that share a limiter → both have its limits', () => {
-    const limiter = new TokenBucketLimiter({ limits: { 'couriers.list': 5 } });
-    const [first, second] = ['a', 'b'].map((apiKey) => resolve({ limiter, apiKey }));
-    expect([first?.limiter, second?.limiter]).toEqual([limiter, limiter]);
-    const bucket = { baseUrl: '', account: 'a', endpoint: 'couriers.list' };
-    expect(limiter.snapshot(bucket).limit).toBe(5);
-  });
-});
-
 describe('a limiter that several processes share', () => {
   const limiter = new RedisLimiter({ redis: new ScriptedRedis() });
   const apiKey = () => 'key';

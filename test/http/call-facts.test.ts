@@ -126,6 +126,7 @@ describe('an error of a call', () => {
     // Without the folder of the checkout, which stands in each line of the stack.
     expect(inspect(error).replaceAll(process.cwd(), '').length).toBeLessThan(2_000);
     expect(inspect(error)).not.toMatch(/order|searchBy|sk-live/);
+    expect(error).toHaveProperty('stack', expect.stringContaining('call-facts.test.ts:'));
   });
 
   test('no results yet → ResultsNotReadyError with the facts of its call', async () => {

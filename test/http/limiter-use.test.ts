@@ -116,16 +116,6 @@ describe('arguments of acquire', () => {
       expect(maxPauseMs).toBe(5_000);
     }
   });
-
-  test.each([
-    ['GET', '/couriers', 'couriers.list'],
-    ['POST', '/trackers/bulk', 'trackers.createBulk'],
-    ['POST', '/reports', 'request'],
-  ] as const)('request of %s %s → the bucket of %s', async (method, path, endpoint) => {
-    const { client, limiter } = setUp(OK);
-    await client.request({ method, path });
-    expect(limiter.acquired).toMatchObject([{ bucket: { endpoint } }]);
-  });
 });
 
 describe('account of the bucket', () => {
@@ -187,12 +177,10 @@ describe('arguments of report', () => {
   });
 
   test.each([
-    [429, '2', 2_000],
-    [429, '', 1_000],
-    [429, '600', 600_000],
-    [503, '2', undefined],
-  ])('%d with Retry-After %j → a report with retryAfterMs %j', async (status, retryAfter, retryAfterMs) => {
-    const { client, limiter } = setUp([{ status, headers: { 'retry-after': retryAfter } }, OK]);
+    [429, 2_000],
+    [503, undefined],
+  ])('%d with a Retry-After of 2 s → a report with retryAfterMs %j', async (status, retryAfterMs) => {
+    const { client, limiter } = setUp([{ status, headers: { 'retry-after': '2' } }, OK]);
     await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
     expect(limiter.reported[0]?.retryAfterMs).toBe(retryAfterMs);
   });
@@ -279,13 +267,6 @@ describe('a queue that is full', () => {
     const { client, requests } = makeClient({ status, headers: { 'x-request-id': 'req-1' } }, full);
     const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
     expect(error).toMatchObject({ name, requestId: 'req-1', attempts: 1 });
-    expect(requests).toHaveLength(1);
-  });
-
-  test('a full queue before the first attempt → QueueFullError', async () => {
-    const { client, requests } = makeClient(OK, full);
-    await client.couriers.list();
-    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
     expect(requests).toHaveLength(1);
   });
 });

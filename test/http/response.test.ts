@@ -144,11 +144,8 @@ describe('empty successes', () => {
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
 
-  test.each([
-    ['breaks off', () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) })],
-    ['is too long', () => 'x'.repeat(2_000)],
-  ])('201 to a resend with a body that %s → accepted, because the status is enough', async (_what, body) => {
-    const { client } = makeClient(() => new Response(body(), { status: 201 }), { maxResponseBytes: 1_000 });
+  test('201 to a resend with a body that is too long → accepted, because the status is enough', async () => {
+    const { client } = makeClient({ status: 201, body: 'x'.repeat(2_000) }, { maxResponseBytes: 1_000 });
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
 
@@ -167,7 +164,7 @@ describe('empty successes', () => {
 });
 
 describe('redirects', () => {
-  test.each([300, 301, 302, 303, 307, 308, 399])(
+  test.each([300, 307, 399])(
     '%d → an error that explains why the redirect is not followed',
     async (status) => {
       const { client, requests } = makeClient({
@@ -182,14 +179,6 @@ describe('redirects', () => {
       expect(requests).toHaveLength(1);
     },
   );
-});
-
-test('a Response.error(), which has status 0 → ApiError that mentions no redirect', async () => {
-  expect(await catchRejection(makeClient(() => Response.error()).client.couriers.list())).toMatchObject({
-    name: 'ApiError',
-    status: 0,
-    message: 'GET https://api.example.test/public/v1/couriers responded with 0',
-  });
 });
 
 describe('a success with invalid fields', () => {

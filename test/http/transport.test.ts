@@ -53,17 +53,6 @@ describe('failures of fetch', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('fetch throws at once → ConnectionError', async () => {
-    const fetch = () => {
-      throw new TypeError('no such protocol');
-    };
-    const { client } = makeClient({}, { ...once, fetch });
-    expect(await catchRejection(client.couriers.list())).toMatchObject({
-      name: 'ConnectionError',
-      message: 'GET https://api.example.test/public/v1/couriers got no response: no such protocol',
-    });
-  });
-
   test.each([undefined, null, 'response', {}])(
     'fetch gives %j instead of a response → a typed error',
     async (value) => {

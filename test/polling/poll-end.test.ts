@@ -159,10 +159,4 @@ describe('waitUntilStopped', () => {
     await pass(2500);
     await outcome;
   });
-
-  test('intervalMs 5 → rejects with ConfigurationError', async () => {
-    const { client } = polledService(nothingNew);
-    const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 5 });
-    await expect(waiting).rejects.toMatchObject({ name: 'ConfigurationError' });
-  });
 });

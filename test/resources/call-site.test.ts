@@ -1,4 +1,6 @@
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
 import type { TrackersResource } from '../../src/resources/trackers.ts';
 import {
   BROKEN,
@@ -11,6 +13,7 @@ import {
   results,
 } from '../polling/polled-service.ts';
 import { catchRejection, makeClient } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 type Call<T> = (trackers: TrackersResource) => T;
 
@@ -25,7 +28,47 @@ const fail = () => {
 };
 const POLL = { intervalMs: 1000, maxConsecutiveErrors: 2 };
 
-describe('the stack of an error', () => {
+describe('the stack of an error of one call', () => {
+  const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
+  const METHODS = {
+    callCreate: (client: TrackingClient, options?: object) =>
+      client.trackers.create({ trackingNumber: 'LA680658838NL' }, options),
+    callRequest: (client: TrackingClient, options?: object) =>
+      client.request({ method: 'GET', path: '/reports', ...options }),
+    callWithResponse: (client: TrackingClient, options?: object) =>
+      client.trackers.get('t', options).withResponse(),
+  };
+
+  test.each(Object.entries(METHODS))(
+    '%s, any failure → begins with the line of the call',
+    async (name, call) => {
+      const script = [{ status: 429, headers: { 'retry-after': '0' } }, { status: 404 }];
+      const { client } = makeClient(script);
+      const failed = await settleInVirtualTime(() => catchRejection(call(client)));
+      const invalid = await catchRejection(call(client, { timeoutMs: -1 }));
+      expect([failed, invalid]).toMatchObject([{ name: 'NotFoundError' }, { name: 'ConfigurationError' }]);
+      for (const error of [failed, invalid]) {
+        const { message, stack } = Object(error);
+        expect(stack.startsWith(`${Object(error).name}: ${message}\n    at `)).toBe(true);
+        const foreignFrame = stack
+          .split('\n    at ')
+          .slice(1)
+          .find((line: string) => !line.includes(SOURCE));
+        expect(foreignFrame).toMatch(new RegExp(`\\b${name} .*call-site.test.ts:\\d+:\\d+`));
+      }
+    },
+  );
+
+  test('the reason of an abort → keeps its own stack', async () => {
+    const reason = new RangeError('enough');
+    const { stack } = reason;
+    const call = METHODS.callCreate(makeClient().client, { signal: AbortSignal.abort(reason) });
+    expect(await catchRejection(call)).toBe(reason);
+    expect(reason.stack).toBe(stack);
+  });
+});
+
+describe('the stack of an error of a stream', () => {
   test('poll, a tracker that is not found → the line of the call', async () => {
     const { client } = polledService(() => NOT_FOUND);
     const reading = read(callFromHere(client, (trackers) => trackers.poll('t', POLL)));

@@ -58,10 +58,7 @@ describe('bodies of responses', () => {
 });
 
 describe('resend', () => {
-  const noSummary = [null, {}, { data: [] }, { data: { summary: null } }, { data: { summary: 'done' } }];
-  const oddTotals = ['12 of 20', 'all 12', {}, null].map((totalResent) => ({
-    data: { summary: { totalResent } },
-  }));
+  const oddSummaries = [null, 'done', ...['12 of 20', {}, null].map((totalResent) => ({ totalResent }))];
 
   test.each([
     [
@@ -75,13 +72,10 @@ describe('resend', () => {
     expect(await client.trackers.resendWebhookEvents('t')).toEqual(result);
   });
 
-  test.each([...noSummary, ...oddTotals])(
-    "%j → resolves without a total, also with invalidResponse 'throw'",
-    async (body) => {
-      const { client } = makeClient({ body: JSON.stringify(body) }, { invalidResponse: 'throw' });
-      expect((await client.trackers.resendWebhookEvents('t')).totalResent).toBeUndefined();
-    },
-  );
+  test.each(oddSummaries)("summary %j → resolves without a total, also with 'throw'", async (summary) => {
+    const { client } = makeClient({ body: { data: { summary } } }, { invalidResponse: 'throw' });
+    expect((await client.trackers.resendWebhookEvents('t')).totalResent).toBeUndefined();
+  });
 });
 
 describe('input', () => {
