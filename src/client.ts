@@ -92,7 +92,7 @@ export class TrackingClient {
     const refused = changes.find(([name]) => name === 'rateLimit' || name === 'limiter')?.[0];
     if (refused !== undefined) {
       throw new ConfigurationError(
-        `\`withOptions\` keeps the limiter and does not accept \`${refused}\`; pass it to \`new TrackingClient\``,
+        `\`withOptions\` does not accept \`${refused}\`, because both clients share one limiter; pass it to \`new TrackingClient\``,
       );
     }
     const { account, limiter } = this.#context.config;

@@ -88,7 +88,7 @@ export class RequestValidationError extends TrackingError {
   constructor(issues: readonly ValidationIssue[]) {
     const more = issues.length - MAX_ISSUES_SHOWN;
     const shown = issues.slice(0, MAX_ISSUES_SHOWN).map((issue) => issue.message);
-    super(`${shown.join('; ')}${more > 0 ? ` (and ${more} more)` : ''}`);
+    super(`${shown.join('; ')}${more > 0 ? ` (and ${more} more problem${more === 1 ? '' : 's'})` : ''}`);
     this.issues = issues;
     const codes = new Set(issues.map((issue) => issue.code));
     this.code =

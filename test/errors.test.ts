@@ -97,7 +97,7 @@ describe('RequestValidationError', () => {
     [[outdated, tooBig, tooBig], 'too old; too long; too long', 'validation_error'],
     [
       Array.from({ length: 100 }, () => tooBig),
-      'too long; too long; too long (and 97 more)',
+      'too long; too long; too long (and 97 more problems)',
       'validation_error',
     ],
   ])(

@@ -288,7 +288,7 @@ describe('hooks that fail', () => {
     expect(await get(GOT, hooks, { logger, logLevel: 'warn' })).toEqual(TRACKER);
     await Promise.resolve();
     const warnings = Object.keys(hooks).map(
-      (name) => `[tracking-client] Your callback \`${name}\` threw an error, which is ignored: boom`,
+      (name) => `[tracking-client] Your callback \`${name}\` threw an error, which the client ignores: boom`,
     );
     expect(warn.mock.calls).toEqual(warnings.map((warning) => [warning]));
   });
@@ -300,7 +300,9 @@ describe('hooks that fail', () => {
       throw new Error(`no tracer for ${API_KEY}`);
     };
     await get(GOT, { onRequest }, { logger, logLevel: 'warn' });
-    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/, which is ignored: no tracer for /));
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/, which the client ignores: no tracer for /),
+    );
     expect(String(warn.mock.calls)).not.toContain(API_KEY);
   });
 

@@ -16,8 +16,8 @@ import { payload, tracking } from './webhooks/support.ts';
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 const COURIERS = { body: { data: [] }, headers: { 'x-request-id': 'req-2' } };
 const FAILING = { status: 503, headers: { 'retry-after': '2.5', 'x-request-id': 'req-1' } };
-const RETRY_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); the client retries in 3 s at the earliest (attempt 2)`;
-const LAST_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); gave up after attempt 2`;
+const RETRY_LINE = `[tracking-client] ${TITLE} responded with 503 (request id req-1); the client retries after at least 3 s (attempt 2)`;
+const LAST_LINE = `[tracking-client] ${TITLE} responded with 503 (request id req-1); the client gave up after attempt 2`;
 const CALL = {
   callId: expect.any(String),
   endpoint: 'couriers.list',
@@ -129,14 +129,14 @@ describe('the lines of a call', () => {
       ['warn', RETRY_LINE.replace('[tracking-client] ', ''), RETRY_FIELDS],
       sent(2),
       responded(200, { attempt: 2, requestId: 'req-2' }),
-      ['info', `${TITLE} succeeded at attempt 2`, { ...CALL, attempt: 2, status: 200, requestId: 'req-2' }],
+      ['info', `${TITLE} succeeded on attempt 2`, { ...CALL, attempt: 2, status: 200, requestId: 'req-2' }],
     ]);
   });
 
   test('no response → a line with the duration of the attempt and without a status', async () => {
     const never = () => new Promise<Response>(() => {});
     const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });
-    const message = `${TITLE} ran out of \`timeoutMs\` (50 ms) while waiting for a response; the client retries (attempt 2)`;
+    const message = `${TITLE} timed out after 50 ms (\`timeoutMs\`) while waiting for a response; the client retries (attempt 2)`;
     expect(retry).toEqual([
       'warn',
       message,
@@ -146,7 +146,7 @@ describe('the lines of a call', () => {
 
   test('a failure that is not retried → one debug line, no warning', async () => {
     const lines = await readLines({ status: 404, body: { errors: [{ code: 'tracker_not_found' }] } });
-    const message = `${TITLE} responded with 404: tracker_not_found; gave up after attempt 1`;
+    const message = `${TITLE} responded with 404: tracker_not_found; the client gave up after attempt 1`;
     const fields = { ...CALL, attempt: 1, status: 404, error: 'NotFoundError' };
     expect(lines.at(-1)).toEqual(['debug', message, fields]);
     expect(lines.map(([level]) => level)).not.toContain('warn');
@@ -162,7 +162,7 @@ describe('the lines of a call', () => {
     await settleInVirtualTime(() => client.couriers.list({ signal: controller.signal }).catch(() => {}));
     expect(warn).toHaveBeenCalledOnce();
     expect(debug).toHaveBeenLastCalledWith(
-      `[tracking-client] ${TITLE} was aborted; gave up after attempt 1`,
+      `[tracking-client] ${TITLE} was aborted; the client gave up after attempt 1`,
       expect.objectContaining({ attempt: 1 }),
     );
   });
@@ -214,7 +214,7 @@ describe('the console', () => {
       `${failure}; the client retries (attempt 3)`,
       `${failure}; the client retries (attempt 4)`,
       `${failure}; the client retries (attempt 5)`,
-      `${failure}; gave up after attempt 5`,
+      `${failure}; the client gave up after attempt 5`,
     ]);
   });
 });

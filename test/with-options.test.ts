@@ -65,7 +65,7 @@ describe('withOptions', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     expect(() => client.withOptions(options)).toThrow(
       new ConfigurationError(
-        `\`withOptions\` keeps the limiter and does not accept \`${name}\`; pass it to \`new TrackingClient\``,
+        `\`withOptions\` does not accept \`${name}\`, because both clients share one limiter; pass it to \`new TrackingClient\``,
       ),
     );
     expect(client.rateLimits()['couriers.list'].limit).toBe(1);

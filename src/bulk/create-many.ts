@@ -259,7 +259,8 @@ function checkItem(config: Config, index: number, input: TrackerInput): CheckedI
     };
   } catch (error) {
     if (!(error instanceof RequestValidationError)) {
-      const message = '`input` could not be read: one of its getters threw an error; pass a plain object';
+      const message =
+        '`input` could not be read, because one of its getters threw an error; pass a plain object';
       return { index, input, errors: [{ code: 'validation_error', message }] };
     }
     const errors = error.issues.map((issue) => {

@@ -67,7 +67,7 @@ export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
   if (error instanceof ApiError && error.errors.length > 0) return error.errors;
   const message = isTrackingError(error)
     ? error.message
-    : `The request failed with an unexpected error (${error instanceof Error ? error.name : kindOf(error)}); send this input again`;
+    : `The request failed with an error from outside this client (${error instanceof Error ? error.name : kindOf(error)}); send this input again`;
   return [{ code: toErrorCode(error), message }];
 }
 
@@ -99,7 +99,7 @@ const NOT_IN_RESPONSE: InputResult = {
     {
       code: 'not_in_response',
       message:
-        'The response does not mention this input, so its tracker may or may not exist; sending it again is safe',
+        'The response does not mention this input, so its tracker may or may not exist; send it again, which is safe',
     },
   ],
 };

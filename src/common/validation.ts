@@ -15,13 +15,18 @@ export function isJsonObject(value: unknown): value is Readonly<Record<string, u
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Names the kind of a value without showing it, because a secret may stand in the wrong field. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (Array.isArray(value))
+    return value.length === 0 ? 'an empty array' : `an array of ${countOf(value.length, 'item')}`;
   if (typeof value === 'string') {
     if (value === '') return 'an empty string';
-    return `a string of ${value.length} character${value.length === 1 ? '' : 's'}`;
+    return `a string of ${countOf(value.length, 'character')}`;
   }
   if (typeof value === 'number') return Number.isFinite(value) ? 'a number' : String(value);
   if (typeof value === 'undefined') return 'undefined';
@@ -117,6 +122,7 @@ function describeRule(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_type') {
     // The text "false" is truthy, so the message names the two values that are meant.
     if (issue.expected === 'boolean') return 'to be true or false';
+    if (issue.expected === 'nonoptional') return 'to be set';
     return `to be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
   }
   if (issue.code === 'invalid_value') {
@@ -228,7 +234,7 @@ const TRANSPORT_HEADERS = [
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
   const lowerName = name.toLowerCase();
   if (lowerName === 'authorization') return 'to be left out (the client sets it from `apiKey`)';
-  if (TRANSPORT_HEADERS.includes(lowerName)) return 'to be left out (the runtime sets it)';
+  if (TRANSPORT_HEADERS.includes(lowerName)) return 'to be left out (`fetch` sets it)';
   try {
     new Headers([[name, '']]);
   } catch {
@@ -239,7 +245,7 @@ function findBrokenHeaderRule(name: string, value: unknown): string | undefined 
   } catch {
     // Such as a value with a line break.
   }
-  return 'to be a text of Latin-1 characters without line breaks';
+  return 'to be a string of Latin-1 characters without line breaks';
 }
 
 /**

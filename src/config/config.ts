@@ -9,6 +9,7 @@ import {
   functionOption,
   hasMethods,
   headersOption,
+  kindOf,
   type OptionShape,
   option,
   timeoutOption,
@@ -116,8 +117,8 @@ function resolveLimiter(
   if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(rateLimit || {});
   if (rateLimit === undefined) return limiter;
   const advice =
-    rateLimit === false ? 'leave one of them out' : 'give `limits` and `maxQueue` to the limiter';
-  throw new ConfigurationError(`\`rateLimit\` and \`limiter\` exclude each other: ${advice}`);
+    rateLimit === false ? 'leave out one of them' : 'pass `limits` and `maxQueue` to the limiter instead';
+  throw new ConfigurationError(`Both \`rateLimit\` and \`limiter\` are set; ${advice}`);
 }
 
 /** Refuses to run in a browser (docs/service.md 1.7), but not in a test environment such as jsdom, which runs in Node. */
@@ -137,13 +138,15 @@ function findRuntime(): string | undefined {
 
 function checkKey(value: unknown): string {
   const key = typeof value === 'string' ? value.trim() : '';
-  if (key === '') refuseOption('apiKey', 'a non-empty string (pass it, or set TRACKING_API_KEY)', value);
+  if (key === '') refuseOption('apiKey', 'a non-empty string', value);
   if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key))
     refuseOption('apiKey', 'visible ASCII characters without quotes and backslashes', value);
   return key;
 }
 
 function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
+  if (apiKey === undefined || (typeof apiKey === 'string' && apiKey.trim() === ''))
+    throw new ConfigurationError('`apiKey` is missing; pass it, or set TRACKING_API_KEY');
   if (typeof apiKey !== 'function') return checkKey(apiKey);
   let lastKey = '';
   return async () => {
@@ -171,7 +174,7 @@ function resolveAccount(
   if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
-      'Set `account` to a name that is the same in all processes of the account: if `apiKey` is a function, a RedisLimiter cannot tell which account a process uses',
+      '`account` is missing: `apiKey` is a function, so a RedisLimiter cannot tell which account it belongs to; set `account` to the same name in all processes of the account',
     );
   }
   return randomUUID();
@@ -182,19 +185,29 @@ const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 /** Refuses a URL that would send the key unencrypted (docs/service.md 1.7), and keeps the path but no trailing slash (1.6). */
 function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const text = value instanceof URL ? value.href : value;
-  if (typeof text !== 'string' || !URL.canParse(text.trim())) {
-    const advice = value ? '' : ' (pass it, or set TRACKING_BASE_URL)';
-    return refuseOption('baseUrl', `an absolute URL such as https://host/public/v1${advice}`, value);
+  if (text === undefined || text === '') {
+    throw new ConfigurationError(
+      '`baseUrl` is missing; pass it, or set TRACKING_BASE_URL, as in https://api.example.com/public/v1',
+    );
   }
-  const { protocol, username, password, hostname, origin, pathname, search, hash } = new URL(text.trim());
+  if (typeof text !== 'string') return refuseOption('baseUrl', 'a string or a URL', value);
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigurationError(
+      `\`baseUrl\` (${kindOf(text)}) is not an https:// URL; write it as in https://api.example.com/public/v1`,
+    );
+  }
+  const { protocol, username, password, hostname, origin, pathname, search, hash } = url;
   if (username !== '' || password !== '')
-    refuseOption('baseUrl', 'without credentials (the key goes into `apiKey`)', value);
-  if (search !== '' || hash !== '') refuseOption('baseUrl', 'without a query or a fragment', value);
-  const isHttpAllowed = protocol === 'http:' && (allowInsecureHttp || LOOPBACK_HOST.test(hostname));
-  if (protocol !== 'https:' && !isHttpAllowed) {
-    const rule = 'https:// (or http://, but only for localhost or with `allowInsecureHttp`)';
-    const got = protocol === 'http:' ? 'http://' : `"${protocol}"`;
-    throw new ConfigurationError(`Expected \`baseUrl\` to begin with ${rule}, got ${got}`);
+    throw new ConfigurationError(
+      '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`',
+    );
+  if (search !== '' || hash !== '')
+    throw new ConfigurationError('`baseUrl` contains a query (`?`) or a fragment (`#`); remove it');
+  if (protocol === 'http:' && !allowInsecureHttp && !LOOPBACK_HOST.test(hostname)) {
+    throw new ConfigurationError(
+      '`baseUrl` begins with http://, so the API key would be sent unencrypted; use https://, or set `allowInsecureHttp`',
+    );
   }
   return origin + pathname.replace(/\/+$/, '');
 }

@@ -81,7 +81,7 @@ export function toJson(value: unknown, name: string): string {
   }
   if (text !== undefined) return text;
   const path = [name];
-  const rule = 'to be writable as JSON, without a BigInt or a reference to itself';
+  const rule = 'to be JSON without a BigInt or a circular reference';
   const message = describeBrokenRule({ path, input: value }, rule, kindOf);
   throw new RequestValidationError([{ path, code: 'invalid_value', message }]);
 }
@@ -174,7 +174,7 @@ const rawRequestSchema = z
       .regex(/^\/(?!\/)[^?#\\\s]*$/, { ...PATH_RULE, abort: true })
       .refine(
         (path) => !hasDotSegment(path),
-        expected('to have no part `.` or `..`, even encoded', quotePath),
+        expected('to have no path segment `.` or `..`, even percent-encoded', quotePath),
       ),
     query: queryOption.optional(),
     body: z.unknown(),

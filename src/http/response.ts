@@ -107,19 +107,19 @@ function isSuccess({ status, text }: RawResponse, rules: ResponseRules): boolean
 
 function parseBody(response: RawResponse): { readonly json: unknown } | { readonly problem: string } {
   const { headers, text, key } = response;
-  if (text.trim() === '') return { problem: 'an empty body instead of its documented JSON' };
+  if (text.trim() === '') return { problem: 'an empty body instead of JSON' };
   const type = headers.get('content-type');
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
   if (type !== null && !JSON_TYPE.test(type) && !isAttachment) {
     const shortType = formatHeaderText(type, key).replace(/;.*/, '');
     return {
-      problem: `content of type ${shortType} instead of its documented JSON; is the base URL right?`,
+      problem: `${shortType} instead of JSON; check the base URL`,
     };
   }
   try {
     return { json: JSON.parse(text) };
   } catch {
-    return { problem: 'a body that is not valid JSON instead of its documented JSON' };
+    return { problem: 'a body that is not valid JSON' };
   }
 }
 
@@ -144,7 +144,12 @@ function createMismatchError(
   total: number,
 ): ResponseValidationError {
   const [first] = issues;
-  const more = total > MAX_ISSUES ? ' (and more)' : total > 1 ? ` (and ${total - 1} more)` : '';
+  const more =
+    total > MAX_ISSUES
+      ? ' (and more problems)'
+      : total > 1
+        ? ` (and ${total - 1} more problem${total === 2 ? '' : 's'})`
+        : '';
   const message = `The response of ${exchange.request.title} is not as documented: ${excerpt(first?.message ?? '')}${more}`;
   return new ResponseValidationError(message, { ...maskFacts(exchange.response, payload), issues });
 }
@@ -162,7 +167,10 @@ export function createBodyError(
 
 function createNotReadyError(exchange: Exchange, body: unknown): ResultsNotReadyError {
   const details = { ...createDetails(exchange, body), errors: [], retryAfterMs: undefined };
-  return new ResultsNotReadyError(`${exchange.request.title} has no results yet; ask again later`, details);
+  return new ResultsNotReadyError(
+    `${exchange.request.title} returned no results yet; ask again later`,
+    details,
+  );
 }
 
 function maskFacts(response: RawResponse, body: unknown) {
@@ -239,7 +247,7 @@ function describe({ status, errors, body, requestId, headers }: ApiErrorDetails,
   if (status >= 300 && status <= 399) {
     const origin = readRedirectOrigin(headers);
     const target = origin === undefined ? '' : ` to ${origin}`;
-    return `${title} responded with a redirect${target} (${status}), which is not followed; set the base URL to the final URL`;
+    return `${title} responded with ${status}, a redirect${target}, which the client does not follow; set the base URL to the new address`;
   }
   const code = decidingCode(errors);
   const deciding = errors.find((item) => item.code === code);
@@ -249,8 +257,8 @@ function describe({ status, errors, body, requestId, headers }: ApiErrorDetails,
       : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
   // A 404 for a record has a known code (docs/service.md 7.6); any other is about the path, or comes from another server.
   const isPathUnknown = status === 404 && (code === undefined || !isKnownErrorCode(code));
-  const hint = isPathUnknown ? '; is the base URL right? It should end in the version, as in /public/v1' : '';
-  const request = requestId === undefined ? '' : ` (request ${requestId})`;
+  const hint = isPathUnknown ? '; check the base URL: it must end with the version, as in /public/v1' : '';
+  const request = requestId === undefined ? '' : ` (request id ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }
 

@@ -98,7 +98,7 @@ export class Deadline {
     cause?: TrackingError,
   ): TimeoutError {
     const { phase } = this;
-    const message = `${this.#title} ran out of \`${option}\` (${timeoutMs} ms) while ${ACTIVITIES[phase]}`;
+    const message = `${this.#title} timed out after ${timeoutMs} ms (\`${option}\`) while ${ACTIVITIES[phase]}`;
     return new TimeoutError(message, { phase, timeoutMs }, cause === undefined ? undefined : { cause });
   }
 }
@@ -151,12 +151,12 @@ export async function sendRequest(
     const { status, statusText, headers } = response;
     const read = { status, statusText, headers, text: text ?? '', key };
     if (text !== undefined) return read;
-    const got = `more than ${maxResponseBytes} bytes (\`maxResponseBytes\`)`;
+    const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
     throw createBodyError({ request, response: read }, undefined, got, 'too_big');
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof ResponseValidationError) throw cause;
-    const what = hasHeaders ? 'got a response that broke off' : 'got no response';
+    const what = hasHeaders ? 'got an incomplete response' : 'got no response';
     const reason = toPrintableLine(maskText(formatRootCause(cause), key), MAX_REASON_LENGTH);
     throw new ConnectionError(`${request.title} ${what}: ${reason}`, {
       cause: maskCause(cause, key),

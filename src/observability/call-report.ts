@@ -80,7 +80,7 @@ export class CallReport {
   noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
     this.#wasRetried = true;
     this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
-    const wait = retryAfterMs ? ` in ${Math.ceil(retryAfterMs / 1000)} s at the earliest` : '';
+    const wait = retryAfterMs ? ` after at least ${Math.ceil(retryAfterMs / 1000)} s` : '';
     const text = `${error.message}; the client retries${wait} (attempt ${this.#attempt + 1})`;
     this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
   }
@@ -93,10 +93,10 @@ export class CallReport {
       // Warn only after a retry: otherwise the caller learns of the failure from the rejection. An abort is the caller's own wish.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was aborted`;
-      const text = attempts === 0 ? reason : `${reason}; gave up after attempt ${attempts}`;
+      const text = attempts === 0 ? reason : `${reason}; the client gave up after attempt ${attempts}`;
       this.#log(level, text, { ...describeError(error), durationMs });
     } else if (this.#wasRetried) {
-      this.#log('info', `${this.#title} succeeded at attempt ${this.#attempt}`, { durationMs });
+      this.#log('info', `${this.#title} succeeded on attempt ${this.#attempt}`, { durationMs });
     }
   }
 

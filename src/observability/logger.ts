@@ -155,7 +155,7 @@ export function formatError(error: unknown): string {
 /** Calls a callback of the user. If it fails, a warning is logged, and nothing else happens. */
 export function callOrWarn(name: string, callback: () => unknown, logger: LogAdapter): void {
   callGuarded(callback, (error) =>
-    logger.warn(`Your callback \`${name}\` threw an error, which is ignored: ${formatError(error)}`),
+    logger.warn(`Your callback \`${name}\` threw an error, which the client ignores: ${formatError(error)}`),
   );
 }
 

@@ -340,7 +340,7 @@ export function pollMany(
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
-      `Polling \`${id}\` has ended: your \`until\` or \`intervalMs\`, or reading \`knownKeys\`, threw an error; see \`cause\``,
+      `Polling \`${id}\` has ended, because your \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
       { cause: error },
     );
     pointToCallSite(failure, callSite);
@@ -380,7 +380,7 @@ export async function waitUntilStopped(
   if (update?.tracking !== undefined) return update.tracking;
   const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let error: TrackingError = new TimeoutError(
-    `\`maxDurationMs\` (${maxDurationMs} ms) ran out while the service was still tracking \`${id}\``,
+    `The service was still tracking \`${id}\` after ${maxDurationMs} ms (\`maxDurationMs\`); wait again, or raise \`maxDurationMs\``,
     { phase: 'backoff', timeoutMs: maxDurationMs },
   );
   if (update?.tracker !== undefined && notReady !== undefined) {

@@ -204,8 +204,8 @@ export class PolledTracker {
     if (!hasWorked && (isAccountError(error) || error instanceof ConfigurationError)) throw error;
     const reason = formatError(error);
     if (errorsInARow >= this.#requests.maxConsecutiveErrors) {
-      const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
-      const message = `Polling \`${this.id}\` failed ${times}; the last error was: ${reason}`;
+      const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;
+      const message = `Polling \`${this.id}\` has ended after ${errors} (\`maxConsecutiveErrors\`); the last error: ${reason}`;
       throw new TrackingError(message, { cause: error });
     }
     const message = 'A poll failed; the tracker will be polled again';

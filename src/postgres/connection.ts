@@ -15,8 +15,9 @@ export interface Queryable {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-export const queryableOption = option<Queryable>('anything with a method `query(text, values)`', (value) =>
-  hasMethods(value, 'query'),
+export const queryableOption = option<Queryable>(
+  'a pool or client of `pg`, or an object with a method `query(text, values)`',
+  (value) => hasMethods(value, 'query'),
 );
 
 /** A connection lent by a pool. */

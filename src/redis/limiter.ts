@@ -120,8 +120,8 @@ function resolveOptions(options: RedisLimiterOptions) {
   const log = resolveLogger(logger, 'info');
   const isLocalAllowed = onUnavailable === 'local';
   const effect = isLocalAllowed
-    ? `this process uses 1/${settings.processes} of the limit (\`processes\` must be the number of your processes)`
-    : 'calls reject with ConnectionError (`onUnavailable`)';
+    ? `this process uses 1/${settings.processes} of the limit (set \`processes\` to the number of your processes)`
+    : 'calls reject with ConnectionError (`onUnavailable` is "reject")';
   // Log each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone.
   const [countLost, countBack] = [limitLines(), limitLines()];
   return {
@@ -131,7 +131,7 @@ function resolveOptions(options: RedisLimiterOptions) {
     processId: randomBytes(9).toString('base64url'),
     onFailure(error: unknown): void {
       if (countLost() === undefined) return;
-      log.warn(`The rate limiter lost Redis (${formatError(error)}); until Redis is back, ${effect}`);
+      log.warn(`The rate limiter cannot use Redis (${formatError(error)}); until Redis is back, ${effect}`);
     },
     onRecovery(): void {
       if (countBack() === undefined) return;
@@ -405,15 +405,14 @@ class SharedBucket {
     this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#report = createReport();
     if (this.#settings.isLocalAllowed) return;
-    const message = 'The rate limiter lost Redis (`onUnavailable` is "reject"); this call was not sent';
+    const message = 'The rate limiter cannot use Redis (`onUnavailable` is "reject"); this call was not sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
   #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
     const { runScript, processId, commandTimeoutMs } = this.#settings;
     return new Promise((resolve, reject) => {
-      const giveUp = () =>
-        reject(new Error(`no reply within ${commandTimeoutMs} ms, the \`commandTimeoutMs\` of the limiter`));
+      const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms (\`commandTimeoutMs\`)`));
       let timer = systemClock.setTimeout(() => {
         timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
       }, commandTimeoutMs);

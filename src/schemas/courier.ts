@@ -28,7 +28,7 @@ function checkCourierCodes(value: unknown, context: z.core.$RefinementCtx): void
     context.addIssue({ code: 'custom', path, input, params: { rule, isQuotable: true } });
   const isCode = (code: unknown) => typeof code === 'string' && code.trim() !== '';
   if (typeof value === 'string') {
-    if (!isCode(value)) refuse('to be a courier code');
+    if (!isCode(value)) refuse('to be a courier code such as us-post');
   } else if (!Array.isArray(value)) refuse('to be a courier code or an array of courier codes');
   else if (value.length > MAX_COURIER_CODES) refuse(`to have at most ${MAX_COURIER_CODES} codes`);
   else {

@@ -147,4 +147,7 @@ export function text(min: number, max: number, got = kindOf) {
 /** The shape of an ISO 3166-1 code; the service decides whether the country exists (docs/service.md 3.4). */
 export const countryCode = z
   .string(expected('to be a string', quoteValue))
-  .regex(/^[A-Za-z]{2,3}$/, expected('to be an ISO 3166-1 alpha-2 or alpha-3 country code', quoteValue));
+  .regex(
+    /^[A-Za-z]{2,3}$/,
+    expected('to be a country code of two or three letters, such as DE or DEU', quoteValue),
+  );

@@ -34,7 +34,7 @@ export const trackerIdentifier = z
   .string(expected('to be a string', quoteValue))
   .refine((id) => id.trim() !== '', expected('to be a non-empty id', quoteValue))
   // A gateway that decodes the path before it resolves dot segments would reach another endpoint.
-  .refine((id) => !hasDotSegment(id), expected('to be an id without `.` or `..`', quoteValue))
+  .refine((id) => !hasDotSegment(id), expected('to be an id without a path segment `.` or `..`', quoteValue))
   // A URL cannot carry half of a surrogate pair.
   .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode', quoteValue));
 
@@ -56,7 +56,7 @@ export const trackingNumber = trackingNumberText.refine(
 /** A tracking number in a path may contain `/`, but no segment `.` or `..`. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
-  expected('to be a tracking number without a part `.` or `..` between slashes', quoteValue),
+  expected('to be a tracking number without a path segment `.` or `..`', quoteValue),
 );
 
 export const searchBySchema = z.enum(['trackerId', 'clientTrackerId']);
@@ -82,7 +82,7 @@ function isSurelyOutdated(value: string): boolean {
 const shippingDate = z
   .string(expected('to be a string', quoteValue))
   .refine((value) => isoDate.safeParse(value).success || isoDateTime.safeParse(value).success, {
-    ...expected('to be an ISO 8601 date', quoteValue),
+    ...expected('to be an ISO 8601 date such as 2026-11-15', quoteValue),
     abort: true,
   })
   .refine((value) => !isSurelyOutdated(value), {

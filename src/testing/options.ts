@@ -147,7 +147,7 @@ const fakeOptions = z.strictObject({
   now: functionOption<() => number>().default(() => () => Date.now()),
   limits: switchOption(limitsOptions).prefault(true),
   limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),
-  apiKeys: z.array(apiKey, expected('to be 1 to 20 keys')).min(1).max(20).optional(),
+  apiKeys: z.array(apiKey, expected('to have 1 to 20 keys')).min(1).max(20).optional(),
   plans: plansOptions.prefault({}),
   baseUrl: option<string>(HTTP_URL, isHttpUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),

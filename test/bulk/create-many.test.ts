@@ -75,12 +75,12 @@ describe('invalid inputs', () => {
     [
       'a bigint in a field',
       { ...first, weight: 5n },
-      'Expected `input` to be writable as JSON, without a BigInt or a reference to itself, got an object',
+      'Expected `input` to be JSON without a BigInt or a circular reference, got an object',
     ],
     [
       'a getter that throws',
       lazy,
-      '`input` could not be read: one of its getters threw an error; pass a plain object',
+      '`input` could not be read, because one of its getters threw an error; pass a plain object',
     ],
   ])('%s → outcome invalid, with the reason', async (_, input, message) => {
     // Sound for a test of inputs that the compiler would refuse.

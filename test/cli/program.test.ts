@@ -84,8 +84,8 @@ describe('the command', () => {
   ])('%s → the flag and the variable, without the value, exit code 2', async (_, variable, flag) => {
     setEnvironment(variable, 'a-key');
     const stderr =
-      'tracking-client: Expected `--base-url` or TRACKING_BASE_URL to be an absolute URL such as ' +
-      'https://host/public/v1, got a string of 9 characters\n';
+      'tracking-client: `--base-url` or TRACKING_BASE_URL (a string of 9 characters) is not an https:// URL; ' +
+      'write it as in https://api.example.com/public/v1\n';
     expect(await runLine(`couriers${flag}`)).toMatchObject({ exitCode: 2, stderr });
   });
 
@@ -114,7 +114,7 @@ describe('the command', () => {
   });
 
   it.each([
-    ['', '0', 2, / with `--allow-insecure-http`\), got http:\/\/\n$/],
+    ['', '0', 2, / begins with http:.*; use https:\/\/, or set `--allow-insecure-http`\n$/],
     ['--allow-insecure-http', '0', 1, /^tracking-client: .* 401/],
     ['', 'true', 1, /^tracking-client: .* 401/],
     ['', '1', 1, /^tracking-client: .* 401/],

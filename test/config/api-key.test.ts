@@ -21,16 +21,12 @@ describe('a fixed key', () => {
   });
 
   test.each([
-    ['', 'an empty string'],
-    ['  \n', 'a string of 3 characters'],
-    [5, '5'],
-    [{}, 'an object'],
-  ])('%j → ConfigurationError that names the kind and what to set', (value, kind) => {
-    expect(() => resolveKey(value)).toThrow(
-      new ConfigurationError(
-        `Expected \`apiKey\` to be a non-empty string (pass it, or set TRACKING_API_KEY), got ${kind}`,
-      ),
-    );
+    ['', '`apiKey` is missing; pass it, or set TRACKING_API_KEY'],
+    ['  \n', '`apiKey` is missing; pass it, or set TRACKING_API_KEY'],
+    [5, 'Expected `apiKey` to be a non-empty string, got 5'],
+    [{}, 'Expected `apiKey` to be a non-empty string, got an object'],
+  ])('%j → ConfigurationError that names the kind, or what to set', (value, message) => {
+    expect(() => resolveKey(value)).toThrow(new ConfigurationError(message));
   });
 
   test.each(['sec\nret', 'sec\u007fret', 'sécret', 'sec😀ret', 'sec"ret', 'sec\\ret'])(

@@ -33,12 +33,14 @@ describe('accepted', () => {
   });
 });
 
+const EXAMPLE = 'as in https://api.example.com/public/v1';
+
 describe('refused', () => {
   test.each(['http://host.test/v1', 'http://localhost.evil.test/v1', 'http://127.0.0.1.evil.test'])(
     '%s → ConfigurationError, because the key would be sent unencrypted',
     (value) => {
       expect(() => resolveBaseUrl(value, false)).toThrow(
-        /^Expected `baseUrl` to begin with https:\/\/ \(or http:\/\/, but only for localhost .*\), got http:\/\/$/,
+        /^`baseUrl` begins with http:\/\/, so the API key would be sent unencrypted; use https:\/\/, or set `allow/,
       );
     },
   );
@@ -55,7 +57,7 @@ describe('refused', () => {
     (value) => {
       expect(() => resolveBaseUrl(value, false)).toThrow(
         new ConfigurationError(
-          `Expected \`baseUrl\` to be without credentials (the key goes into \`apiKey\`), got a string of ${value.length} characters`,
+          '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`',
         ),
       );
     },
@@ -65,24 +67,18 @@ describe('refused', () => {
     '%s → ConfigurationError',
     (value) => {
       expect(() => resolveBaseUrl(value, false)).toThrow(
-        new ConfigurationError(
-          `Expected \`baseUrl\` to be without a query or a fragment, got a string of ${value.length} characters`,
-        ),
+        new ConfigurationError('`baseUrl` contains a query (`?`) or a fragment (`#`); remove it'),
       );
     },
   );
 
   test.each([
-    [undefined, ' (pass it, or set TRACKING_BASE_URL), got undefined'],
-    ['', ' (pass it, or set TRACKING_BASE_URL), got an empty string'],
-    [5, ', got 5'],
-    ['host.test/v1', ', got a string of 12 characters'],
-    ['not a url', ', got a string of 9 characters'],
-  ])('%j → ConfigurationError that names the kind, and what to set if it is missing', (value, end) => {
-    expect(() => resolveBaseUrl(value, false)).toThrow(
-      new ConfigurationError(
-        `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1${end}`,
-      ),
-    );
+    [undefined, `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`],
+    ['', `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`],
+    [5, 'Expected `baseUrl` to be a string or a URL, got 5'],
+    ['host.test/v1', `\`baseUrl\` (a string of 12 characters) is not an https:// URL; write it ${EXAMPLE}`],
+    ['not a url', `\`baseUrl\` (a string of 9 characters) is not an https:// URL; write it ${EXAMPLE}`],
+  ])('%j → ConfigurationError that names the kind, and what to set', (value, message) => {
+    expect(() => resolveBaseUrl(value, false)).toThrow(new ConfigurationError(message));
   });
 });

@@ -83,13 +83,13 @@ describe('headers', () => {
 
   test.each([
     ['Authorization', 'the client sets it from `apiKey`'],
-    ['Connection', 'the runtime sets it'],
-    ['content-length', 'the runtime sets it'],
-    ['transfer-encoding', 'the runtime sets it'],
-    ['host', 'the runtime sets it'],
-    ['expect', 'the runtime sets it'],
-    ['upgrade', 'the runtime sets it'],
-    ['keep-alive', 'the runtime sets it'],
+    ['Connection', '`fetch` sets it'],
+    ['content-length', '`fetch` sets it'],
+    ['transfer-encoding', '`fetch` sets it'],
+    ['host', '`fetch` sets it'],
+    ['expect', '`fetch` sets it'],
+    ['upgrade', '`fetch` sets it'],
+    ['keep-alive', '`fetch` sets it'],
   ])('%s → ConfigurationError that names where the header belongs', (name, setter) => {
     const message = `Expected \`headers.${name}\` to be left out (${setter}), got a string of 14 characters`;
     expect(() => callOptions({ headers: { [name]: 'Bearer hunter2' } })).toThrow(
@@ -107,7 +107,7 @@ describe('headers', () => {
     ['x-a', undefined],
   ])('%j: %j → ConfigurationError that does not print the value', (name, value) => {
     const message =
-      /^Expected `headers.*` to (have a valid header name|be a text of Latin-1 ch).*, got (?!.*hunter2)/;
+      /^Expected `headers.*` to (have a valid header name|be a string of Latin-1 ch).*, got (?!.*hunter2)/;
     expect(() => callOptions({ headers: { [name]: value } })).toThrow(message);
   });
 });

@@ -53,7 +53,7 @@ describe('environment', () => {
 
   test('an empty key → ConfigurationError, not the key of the environment', () => {
     vi.stubEnv('TRACKING_API_KEY', 'env-key');
-    expect(() => resolve({ apiKey: '' })).toThrow(/^Expected `apiKey` to be a non-empty string/);
+    expect(() => resolve({ apiKey: '' })).toThrow(/^`apiKey` is missing; /);
   });
 
   test.each([
@@ -84,7 +84,10 @@ describe('invalid options → ConfigurationError that names them', () => {
     [{ rateLimit: { limits: { 'trackers.create': 0 } } }, '`rateLimit.limits["trackers.create"]`'],
     [{ rateLimit: { maxQueue: -1 } }, '`rateLimit.maxQueue`'],
     [{ account: '' }, '`account`'],
-    [{ limiter: new TokenBucketLimiter(), rateLimit: false }, '`rateLimit` and `limiter` exclude each other'],
+    [
+      { limiter: new TokenBucketLimiter(), rateLimit: false },
+      'Both `rateLimit` and `limiter` are set; leave out one of them',
+    ],
     [{ fetch: 'fetch' }, '`fetch`'],
     [{ headers: { Authorization: 'x' } }, '`headers.Authorization`'],
     [{ headers: { 'x-a': 'a\nb' } }, '`headers.x-a`'],
@@ -96,7 +99,7 @@ describe('invalid options → ConfigurationError that names them', () => {
     [{ maxResponseBytes: 0 }, '`maxResponseBytes` to be a whole number'],
     [
       { limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } },
-      '`rateLimit` and `limiter` exclude each other: give `limits` and `maxQueue` to the limiter',
+      'Both `rateLimit` and `limiter` are set; pass `limits` and `maxQueue` to the limiter instead',
     ],
     [{ limiter: null }, '`limiter` to be a TokenBucketLimiter or a RedisLimiter'],
     [{ baseURL: 'x' }, 'Unknown option `baseURL`; known options: baseUrl, '],
@@ -130,7 +133,7 @@ describe('a limiter that several processes share', () => {
     expect(() => resolve({ limiter, apiKey })).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',
-        message: expect.stringMatching(/^Set `account` to a name /),
+        message: expect.stringMatching(/^`account` is missing: .*; set `account` to the same name /),
       }),
     );
   });

@@ -4,7 +4,7 @@ import { catchRejection, makeClient, type StubResponse } from '../support/make-c
 
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
-const HINT = '; is the base URL right? It should end in the version, as in /public/v1';
+const HINT = '; check the base URL: it must end with the version, as in /public/v1';
 
 /** Makes a call that gets this response, and returns its error. */
 function failWith(response: StubResponse): Promise<unknown> {
@@ -119,7 +119,7 @@ describe('the message of an error', () => {
 
   test('a response with a request id → the message contains it', async () => {
     expect(await failWith({ status: 503, headers: { 'x-request-id': 'req-1' } })).toMatchObject({
-      message: `${TITLE} responded with 503 (request req-1)`,
+      message: `${TITLE} responded with 503 (request id req-1)`,
       requestId: 'req-1',
     });
   });

@@ -81,7 +81,7 @@ describe('fields of the error', () => {
     async (phase, script, activity) => {
       const { client } = makeClient(script, { retry: false });
       const { error } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
-      const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
+      const message = `${TITLE} timed out after 5 ms (\`timeoutMs\`) while ${activity}`;
       expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5, message });
       expect(error).not.toHaveProperty('cause');
     },
@@ -91,7 +91,7 @@ describe('fields of the error', () => {
     const { client, requests } = makeClient(OK, { rateLimit: {} });
     await client.couriers.list();
     const { error, endedAt } = await rejectInVirtualTime(() => client.couriers.list({ totalTimeoutMs: 200 }));
-    const message = `${TITLE} ran out of \`totalTimeoutMs\` (200 ms) while waiting for its turn under the rate limit`;
+    const message = `${TITLE} timed out after 200 ms (\`totalTimeoutMs\`) while waiting for its turn under the rate limit`;
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 200, message });
     expect(endedAt).toBe(200);
     await vi.runAllTimersAsync();

@@ -28,14 +28,14 @@ describe('a request that breaks a rule', () => {
       .map((value): [string, unknown, string] => [
         'path',
         value,
-        'to have no part `.` or `..`, even encoded',
+        'to have no path segment `.` or `..`, even percent-encoded',
       ]),
     ['query', new URLSearchParams('a=1'), QUERY_RULE],
     ['query', 'a=1', QUERY_RULE],
     ['query', null, QUERY_RULE],
-    ['body', cycle, 'to be writable as JSON, without a BigInt or a reference to itself'],
-    ['body', 5n, 'to be writable as JSON, without a BigInt or a reference to itself'],
-    ['body', () => 1, 'to be writable as JSON, without a BigInt or a reference to itself'],
+    ['body', cycle, 'to be JSON without a BigInt or a circular reference'],
+    ['body', 5n, 'to be JSON without a BigInt or a circular reference'],
+    ['body', () => 1, 'to be JSON without a BigInt or a circular reference'],
     ['idempotent', 'false', 'to be true or false'],
   ])('%s: %o → RequestValidationError, nothing is sent', async (field, value, rule) => {
     const { client, requests } = makeClient(OK);

@@ -62,7 +62,7 @@ test.each([200, 429, 500])('status %d → ResponseValidationError, no second req
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
     message:
-      'GET https://api.example.test/public/v1/couriers responded with more than 100 bytes (`maxResponseBytes`)',
+      'GET https://api.example.test/public/v1/couriers responded with more than 100 bytes; if that is expected, raise `maxResponseBytes`',
     issues: [{ path: [], code: 'too_big' }],
     status,
     requestId: 'req-[redacted]',

@@ -47,11 +47,11 @@ describe('messages', () => {
   test.each([
     [{ body: 'null' }, 'null instead of an object with `data`'],
     [{ body: {} }, 'an object without `data`'],
-    [{ body: '' }, 'an empty body instead of its documented JSON'],
-    [{ body: '{"data":' }, 'a body that is not valid JSON instead of its documented JSON'],
+    [{ body: '' }, 'an empty body instead of JSON'],
+    [{ body: '{"data":' }, 'a body that is not valid JSON'],
     [
       { body: '<p>', headers: { 'content-type': 'text/html; charset=x' } },
-      'content of type text/html instead of its documented JSON; is the base URL right?',
+      'text/html instead of JSON; check the base URL',
     ],
   ])('%j → %s', async (response, words) => {
     expect(await catchRejection(list(response))).toMatchObject({
@@ -89,7 +89,7 @@ describe('no results yet', () => {
     expect(error).toBeInstanceOf(ResultsNotReadyError);
     expect(error).toMatchObject({
       message:
-        'GET https://api.example.test/public/v1/trackers/{trackerId}/results has no results yet; ask again later',
+        'GET https://api.example.test/public/v1/trackers/{trackerId}/results returned no results yet; ask again later',
       status: 200,
       code: undefined,
       requestId: 'req-1',
@@ -174,7 +174,7 @@ describe('redirects', () => {
       expect(await catchRejection(client.couriers.list())).toMatchObject({
         name: 'ApiError',
         status,
-        message: `GET https://api.example.test/public/v1/couriers responded with a redirect to https://evil.test (${status}), which is not followed; set the base URL to the final URL`,
+        message: `GET https://api.example.test/public/v1/couriers responded with ${status}, a redirect to https://evil.test, which the client does not follow; set the base URL to the new address`,
       });
       expect(requests).toHaveLength(1);
     },
@@ -267,7 +267,9 @@ describe('foreign texts in messages, logs and fields', () => {
   const shownFor = async (name: (typeof NAMES)[number], value: string, body = '<p>') => {
     const { client } = makeClient({ body, headers: { [name]: value } });
     const error = Object(await catchRejection(client.couriers.list()));
-    return name === 'x-request-id' ? error.requestId : /of type (.*) instead of/.exec(error.message)?.[1];
+    return name === 'x-request-id'
+      ? error.requestId
+      : /responded with (.*) instead of/.exec(error.message)?.[1];
   };
 
   test.each(NAMES)('%s with the key across the 200th character → masked before it is cut', async (name) => {
@@ -290,7 +292,7 @@ test('a page of 10,000 wrong records → 20 issues, and a message that mentions 
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
     message: expect.stringMatching(
-      / is not as documented: Expected `data\[0\]\.courierCode` .* \(and more\)$/,
+      / is not as documented: Expected `data\[0\]\.courierCode` .* \(and more problems\)$/,
     ),
     issues: { length: 20 },
   });

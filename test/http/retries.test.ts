@@ -167,7 +167,7 @@ describe('totalTimeoutMs', () => {
         phase: 'backoff',
         timeoutMs: 4_000,
         message:
-          'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting to try again',
+          'GET https://api.example.test/public/v1/couriers timed out after 4000 ms (`totalTimeoutMs`) while waiting to try again',
         cause: { name: 'ServerError', status: 503 },
       });
       expect(requests).toHaveLength(1);

@@ -48,7 +48,7 @@ describe('failures of fetch', () => {
       name: 'ConnectionError',
       neverSent: false,
       message:
-        'POST https://api.example.test/public/v1/tracking/search got a response that broke off: socket: ECONNREFUSED',
+        'POST https://api.example.test/public/v1/tracking/search got an incomplete response: socket: ECONNREFUSED',
     });
     expect(requests).toHaveLength(1);
   });

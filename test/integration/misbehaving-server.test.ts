@@ -70,9 +70,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     expect(await catchRejection(call(client))).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
-      message: expect.stringMatching(
-        /^[A-Z]+ http:\/\/127\.0\.0\.1:\d+\/\S* got a response that broke off: /,
-      ),
+      message: expect.stringMatching(/^[A-Z]+ http:\/\/127\.0\.0\.1:\d+\/\S* got an incomplete response: /),
       cause: expect.any(Error),
     });
   });

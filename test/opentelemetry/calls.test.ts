@@ -240,7 +240,7 @@ describe('the spans of', () => {
     fake.fail('trackers.create', { kind: 'timeout' });
     await catchRejection(create(makeClient({ timeoutMs: 20, retry: false })));
     const { call, attempts } = readTrace();
-    const status = { code: 2, message: expect.stringContaining('ran out of `timeoutMs` (20 ms)') };
+    const status = { code: 2, message: expect.stringContaining('timed out after 20 ms (`timeoutMs`)') };
     for (const span of [call, ...attempts])
       expect(span).toMatchObject({ status, attributes: { 'error.type': 'TimeoutError' } });
   });

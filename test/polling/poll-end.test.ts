@@ -154,7 +154,8 @@ describe('waitUntilStopped', () => {
     const outcome = expect(client.trackers.waitUntilStopped('tracker-1', options)).rejects.toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 2500,
-      message: '`maxDurationMs` (2500 ms) ran out while the service was still tracking `tracker-1`',
+      message:
+        'The service was still tracking `tracker-1` after 2500 ms (`maxDurationMs`); wait again, or raise `maxDurationMs`',
     });
     await pass(2500);
     await outcome;

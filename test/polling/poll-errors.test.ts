@@ -14,7 +14,8 @@ describe('errors', () => {
     const hangUp = new TypeError('fetch failed', { cause: new Error('socket hang up') });
     const { reading, polls } = startPoll((poll) => (poll < 5 ? BROKEN : hangUp));
     await pass(20_000);
-    const message = /^Polling `tracker-1` failed 5 times in a row; the last error was: .*socket hang up/;
+    const message =
+      /^Polling `tracker-1` has ended after 5 errors in a row \(`maxCon.*`\); the last error: .*socket hang up/;
     expect(reading.end?.error).toMatchObject({
       name: 'TrackingError',
       message: expect.stringMatching(message),
@@ -34,7 +35,9 @@ describe('errors', () => {
   test('maxConsecutiveErrors 1 → rejects at the first error', async () => {
     const { reading } = startPoll(() => BROKEN, { maxConsecutiveErrors: 1 });
     await pass(1000);
-    const message = expect.stringContaining('failed once; the last error was');
+    const message = expect.stringContaining(
+      'has ended after 1 error (`maxConsecutiveErrors`); the last error: ',
+    );
     expect(reading.end?.error).toMatchObject({ message });
   });
 

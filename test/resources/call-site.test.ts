@@ -81,7 +81,7 @@ describe('the stack of an error of a stream', () => {
     const reading = read(callFromHere(client, (trackers) => trackers.poll('t', POLL)));
     await pass(2000);
     expect(reading.end?.error).toMatchObject({ name: 'TrackingError', ...fromHere, cause: fromHere });
-    const message = /^TrackingError: Polling `t` failed 2 times in a row/;
+    const message = /^TrackingError: Polling `t` has ended after 2 errors in a row/;
     expect(reading.end?.error).toMatchObject({ stack: expect.stringMatching(message) });
   });
 

@@ -43,12 +43,15 @@ describe('ids in paths', () => {
     ...['', ' ', '\t\n'].map((id) => [id, 'a non-empty id, got']),
     ...['.', '..', ' .. ', '%20..', '%2e', '%2E%2e', '%2e.'].map((id) => [
       id,
-      'an id without `.` or `..`, got',
+      'an id without a path segment `.` or `..`, got',
     ]),
     ...['../couriers', 'a/../../couriers', 'a%2F..%2fb', 'a\\..\\b', 'a/%2e', 'a/ .. /b', './a', 'a/.'].map(
-      (id) => [id, 'an id without `.` or `..`, got'],
+      (id) => [id, 'an id without a path segment `.` or `..`, got'],
     ),
-    ...['%25%32%65', '%252e.', encodeDot(8)].map((id) => [id, 'an id without `.` or `..`, got']),
+    ...['%25%32%65', '%252e.', encodeDot(8)].map((id) => [
+      id,
+      'an id without a path segment `.` or `..`, got',
+    ]),
     ...['\ud800', 'a\udc00b'].map((id) => [id, 'well-formed Unicode, got']),
   ])(
     '%j → RequestValidationError for every method that takes an id, nothing is sent',
@@ -88,7 +91,7 @@ describe('tracking numbers in paths', () => {
   test.each([
     ...['../..', 'AB/../CD', 'ABCD/.', './ABCD'].map((number) => [
       number,
-      'without a part `.` or `..` between slashes, got',
+      'without a path segment `.` or `..`, got',
     ]),
     ...['AB12', 'AB%2E%2E', 'AB 123', 'A'.repeat(51)].map((number) => [number, 'got']),
   ])('%j → RequestValidationError, nothing is sent', async (number = '', what) => {

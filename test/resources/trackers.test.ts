@@ -111,7 +111,7 @@ describe('input', () => {
     [
       'a field that JSON cannot hold',
       ({ trackers }) => trackers.create({ ...input, ...{ big: 5n } }),
-      'Expected `input` to be writable as JSON, without a BigInt or a reference to itself, got an object',
+      'Expected `input` to be JSON without a BigInt or a circular reference, got an object',
     ],
     [
       'one bad item of a bulk',

@@ -49,7 +49,7 @@ describe('a value that breaks a rule → one message with field and rule', () =>
   const NUMBER_LENGTH = 'to have 5 to 50 characters, got';
   const ALPHABET = 'to contain only A-Z, a-z, 0-9, "-", "_", "/" and ".", got';
   const RUN = 'to be a real tracking number and not an ascending run of digits, got';
-  const COUNTRY = 'to be an ISO 3166-1 alpha-2 or alpha-3 country code, got';
+  const COUNTRY = 'to be a country code of two or three letters, such as DE or DEU, got';
   const EMAIL = 'to be an e-mail address, got';
   const BROKEN_EMAILS = [
     '',
@@ -83,10 +83,14 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     ['shippingDate', 'to be a string, got 7', [7]],
     ['originCountryCode', 'to be a string, got 7', [7]],
     ['destinationCountryCode', COUNTRY, ['', 'F', 'FRAN', 'F1', 'F R', 'ÉE']],
-    ['courierCode', 'to have at most 3 codes, got an array of 4', [['a', 'b', 'c', 'd']]],
-    ['courierCode', 'to be a courier code, got', ['', ' ']],
+    ['courierCode', 'to have at most 3 codes, got an array of 4 items', [['a', 'b', 'c', 'd']]],
+    ['courierCode', 'to be a courier code such as us-post, got', ['', ' ']],
     ['courierCode', 'to be a courier code or an array of courier codes, got 5', [5]],
-    ['settings.restrictTrackingToCourierCode', 'to have at most 3 codes, got an array of 4', [[...'abcd']]],
+    [
+      'settings.restrictTrackingToCourierCode',
+      'to have at most 3 codes, got an array of 4 items',
+      [[...'abcd']],
+    ],
     ['recipient', 'to be an object, got a string of 1 character', ['x']],
     ['recipient.email', 'to have at most 254 characters, got a string of 255 characters', [`x${MAX_EMAIL}`]],
     ['recipient.email', EMAIL, BROKEN_EMAILS],
@@ -110,7 +114,7 @@ describe('a value that breaks a rule → one message with field and rule', () =>
   test.each([
     [undefined, 'undefined'],
     ['LA680658838NL', 'a string of 13 characters'],
-    [[], 'an array of 0'],
+    [[], 'an empty array'],
   ])('%j as the whole input → a message that names its kind', (value, kind) => {
     expect(readMessages(trackerInputSchema, value)).toEqual([
       `Expected \`input\` to be an object, got ${kind}`,

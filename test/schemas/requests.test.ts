@@ -16,12 +16,12 @@ describe('bulk input', () => {
     [
       'no item',
       [],
-      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an array of 0',
+      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an empty array',
     ],
     [
       '101 items',
       Array(101).fill(item),
-      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an array of 101',
+      '`items` to have 1 to 100 items (`trackers.createMany` takes any number), got an array of 101 items',
     ],
     ['nothing', undefined, '`items` to be an array, got undefined'],
     ['a single item', item, '`items` to be an array, got an object'],

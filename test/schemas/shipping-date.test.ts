@@ -26,7 +26,9 @@ describe('form', () => {
     ...['', '30/06/2026', '1782900000000', '2026-06', '2026-02-29', ' 2026-06-30', '2026-06-30\n'],
     ...['2026-06-30T25:00:00', '2026-06-30T10:00:00+24:00', '2026-06-30 10:00', '2026-06-30/2026-07-01'],
   ])('%j → rejected with the rule', (value) => {
-    const message = expect.stringContaining('Expected `shippingDate` to be an ISO 8601 date, got ');
+    const message = expect.stringContaining(
+      'Expected `shippingDate` to be an ISO 8601 date such as 2026-11-15, got ',
+    );
     expect(issues(value)).toMatchObject([{ message }]);
   });
 

@@ -154,7 +154,7 @@ describe('a release that fails', () => {
 describe('a store with invalid replies', () => {
   test.each<[string, (first: Claim | undefined) => unknown, string]>([
     ['undefined instead of a list', () => undefined, 'undefined'],
-    ['fewer claims than keys', (first) => [first], 'an array of 1'],
+    ['fewer claims than keys', (first) => [first], 'an array of 1 item'],
     ['a list with holes', () => Array(2), 'an invalid claim at index 0'],
     ...[
       null,

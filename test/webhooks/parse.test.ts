@@ -179,7 +179,7 @@ describe('fields that no key depends on', () => {
       'proofOfDelivery',
       [
         '`metadata.messageId` to be a string, got a number',
-        '`data.content` to be an object, got an array of 0',
+        '`data.content` to be an object, got an empty array',
       ],
     ],
   ])('%s → kept unchanged, and reported', (_title, item, kind, rules) => {
@@ -195,7 +195,7 @@ describe('fields that no key depends on', () => {
 describe('invalid items', () => {
   test.each<[string, unknown, string]>([
     ['null', null, '`trackings[0]` to be an object, got null'],
-    ['an array', [], '`trackings[0]` to be an object, got an array of 0'],
+    ['an array', [], '`trackings[0]` to be an object, got an empty array'],
     ['no tracker', { events: [] }, '`tracker` to be an object, got undefined'],
     [
       '`trackerId` that is a number',
@@ -230,7 +230,7 @@ describe('invalid items', () => {
 
   test.each<[string, unknown, string]>([
     ['null', null, '`body` to be an object, got null'],
-    ['an array', [], '`body` to be an object, got an array of 0'],
+    ['an array', [], '`body` to be an object, got an empty array'],
     ['text in JSON', '"text"', '`body` to be an object, got a string of 4 characters'],
     ['`trackings` that is no array', { trackings: {} }, '`trackings` to be an array, got an object'],
   ])('a body: %s → rejected as a whole, nothing is thrown', (_title, body, rule) => {
