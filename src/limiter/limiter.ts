@@ -101,11 +101,12 @@ export interface ConfiguredLimit {
 }
 
 /** A limit that the caller set is never raised. */
-export function findLimit(limits: LimiterOptions['limits'], { endpoint }: BucketId): ConfiguredLimit {
+function findLimit(limits: LimiterOptions['limits'], { endpoint }: BucketId): ConfiguredLimit {
   const name = ENDPOINT_NAMES.find((known) => known === endpoint);
-  if (name === undefined) return { limit: OTHER_LIMIT_PER_SECOND, maxLimit: Number.POSITIVE_INFINITY };
-  const own = limits?.[name];
-  return { limit: own ?? endpoints[name].limitPerSecond, maxLimit: own ?? Number.POSITIVE_INFINITY };
+  const own = name && limits?.[name];
+  if (own !== undefined) return { limit: own, maxLimit: own };
+  const limit = name === undefined ? OTHER_LIMIT_PER_SECOND : endpoints[name].limitPerSecond;
+  return { limit, maxLimit: limit * MAX_RAISE_FACTOR };
 }
 
 /** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
@@ -135,14 +136,13 @@ export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
 const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
 /** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
-export const MAX_RAISE_FACTOR = 5;
+const MAX_RAISE_FACTOR = 5;
 
-/** A token of a call. It is granted, sent and reported; or granted and cancelled. */
+/** A token of a call. It is granted, and then sent or cancelled. */
 export interface Token {
   /** See `Permit`. */
   readonly tokensLeft: number;
-  state: 'granted' | 'sent' | 'reported' | 'cancelled';
-  sentAt: number;
+  state: 'granted' | 'sent' | 'cancelled';
   /** When the token comes back at the latest. */
   freeAt: number;
 }
@@ -165,15 +165,12 @@ export function createPermit<BucketToken extends Token>(
       if (token.state !== 'granted') return;
       const now = systemClock.now();
       token.state = 'sent';
-      token.sentAt = now;
       token.freeAt = now + MAX_RETURN_MS;
       owner.onSend(token, now);
     },
     report(feedback) {
-      if (token.state !== 'sent') return;
       const now = systemClock.now();
       const latestReturnAt = token.freeAt;
-      token.state = 'reported';
       token.freeAt = Math.min(latestReturnAt, now + RETURN_MS);
       owner.onReport(token, feedback, now, latestReturnAt);
     },
@@ -183,31 +180,6 @@ export function createPermit<BucketToken extends Token>(
       owner.onCancel(token, systemClock.now());
     },
   };
-}
-
-/** The limit of a bucket, as responses announce it. */
-export class AnnouncedLimit {
-  readonly #configured: ConfiguredLimit;
-  #knownSince = Number.NEGATIVE_INFINITY;
-  value: number;
-
-  constructor(configured: ConfiguredLimit) {
-    this.#configured = configured;
-    this.value = configured.limit;
-  }
-
-  /** Responses can overtake each other, so the response of an older request does not bring an older limit back. */
-  note(feedback: RateLimitFeedback, { sentAt }: Token): void {
-    if (sentAt < this.#knownSince) return;
-    this.value = computeLimit(feedback, this.value, this.#configured);
-    if (feedback.announcedLimit !== undefined) this.#knownSince = sentAt;
-  }
-
-  /** Sets the limit that other processes know. */
-  set(limit: number, knownSince: number): void {
-    this.value = limit;
-    this.#knownSince = knownSince;
-  }
 }
 
 const MIN_LIMIT_WITH_RESERVE = 10;
@@ -222,7 +194,8 @@ export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback):
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
-function computeLimit(
+/** Computes the limit of a bucket after a response. */
+export function computeLimit(
   { announcedLimit, resetMs }: RateLimitFeedback,
   current: number,
   { limit: base, maxLimit }: ConfiguredLimit,
@@ -234,7 +207,7 @@ function computeLimit(
     return unraised;
   if (announcedLimit <= base) return announcedLimit;
   if (resetMs === undefined || isLongWindow) return Math.max(unraised, base);
-  return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, maxLimit);
+  return Math.min(announcedLimit, maxLimit);
 }
 
 /**

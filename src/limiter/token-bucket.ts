@@ -4,11 +4,11 @@ import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,
-  AnnouncedLimit,
   type BucketId,
   BucketLimiter,
   type BucketSnapshot,
   type ConfiguredLimit,
+  computeLimit,
   computePauseMs,
   createPermit,
   LIMITER_SHAPE,
@@ -62,11 +62,13 @@ class Bucket {
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
-  readonly #limit: AnnouncedLimit;
+  readonly #configured: ConfiguredLimit;
+  #limit: number;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
 
   constructor({ endpoint }: BucketId, configured: ConfiguredLimit, maxQueue: number) {
-    this.#limit = new AnnouncedLimit(configured);
+    this.#configured = configured;
+    this.#limit = configured.limit;
     this.#queue = new CallQueue(endpoint, maxQueue, () => this.#queue.size === 0 && this.#timer.clear());
   }
 
@@ -85,7 +87,7 @@ class Bucket {
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    return this.#queue.snapshot(this.#limit.value, this.#inUse, now);
+    return this.#queue.snapshot(this.#limit, this.#inUse, now);
   }
 
   onSend(token: LocalToken, now: number): void {
@@ -100,14 +102,14 @@ class Bucket {
   onReport(token: LocalToken, feedback: RateLimitFeedback, now: number, latestReturnAt: number): void {
     // If the token came back before the response, the response says nothing about the current window.
     if (latestReturnAt > now) {
-      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit.value, now);
+      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
       token.isCounted = feedback.status !== 429;
     }
     if (token.freeAt < latestReturnAt) {
       this.#sent.delete(token);
       this.#reported.add(token);
     }
-    this.#limit.note(feedback, token);
+    this.#limit = computeLimit(feedback, this.#limit, this.#configured);
     if (feedback.status === 429) this.#queue.pauseUntil(now + computePauseMs(feedback), now);
     this.#grantWaiting();
   }
@@ -137,8 +139,8 @@ class Bucket {
   }
 
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
-    const allowed = this.#foreignUse.computeMaxOut(this.#limit.value, now, this.#queue.size > 0);
-    return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit.value) };
+    const allowed = this.#foreignUse.computeMaxOut(this.#limit, now, this.#queue.size > 0);
+    return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
   }
 
   #canGrantAtOnce(priority: Priority, now: number): boolean {
@@ -150,9 +152,8 @@ class Bucket {
   #grant(now: number): Permit {
     this.#lastGrantAt = now;
     const token: LocalToken = {
-      tokensLeft: this.#limit.value - this.#inUse - 1,
+      tokensLeft: this.#limit - this.#inUse - 1,
       state: 'granted',
-      sentAt: 0,
       freeAt: Number.POSITIVE_INFINITY,
       isCounted: false,
       returnedBefore: 0,

@@ -6,16 +6,15 @@ import { countOption, type OptionShape, option, timeoutOption } from '../common/
 import { ConnectionError } from '../errors.ts';
 import {
   type AcquireOptions,
-  AnnouncedLimit,
   type BucketId,
   BucketLimiter,
   type BucketSnapshot,
   type ConfiguredLimit,
+  computeLimit,
   computePauseMs,
   createPermit,
   LIMITER_SHAPE,
   type LimiterOptions,
-  MAX_RAISE_FACTOR,
   MAX_RETURN_MS,
   type Permit,
   type RateLimitFeedback,
@@ -160,7 +159,7 @@ class SharedBucket {
   readonly #keys: readonly string[];
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#update());
-  readonly #limit: AnnouncedLimit;
+  #limit: number;
   readonly #tokensOut = new Set<SharedToken>();
   #upcoming: SharedToken[] = [];
   #nextNumber = 0;
@@ -179,7 +178,7 @@ class SharedBucket {
   constructor(bucket: BucketId, configured: ConfiguredLimit, settings: ReturnType<typeof resolveOptions>) {
     this.#settings = settings;
     this.#configured = configured;
-    this.#limit = new AnnouncedLimit(configured);
+    this.#limit = configured.limit;
     this.#keys = formatKeys(settings.keyPrefix, bucket);
     this.#queue = new CallQueue(bucket.endpoint, settings.maxQueue, () => this.#updateSoon());
   }
@@ -192,7 +191,7 @@ class SharedBucket {
   snapshot(): BucketSnapshot {
     const now = systemClock.now();
     this.#collect(now);
-    return this.#queue.snapshot(this.#limit.value, this.#tokensOut.size, now);
+    return this.#queue.snapshot(this.#limit, this.#tokensOut.size, now);
   }
 
   onSend(token: SharedToken, now: number): void {
@@ -203,9 +202,9 @@ class SharedBucket {
   }
 
   onReport(token: SharedToken, feedback: RateLimitFeedback, now: number): void {
-    const limit = this.#limit.value;
-    this.#limit.note(feedback, token);
-    if (this.#limit.value !== limit) this.#report.hasLimit = true;
+    const limit = computeLimit(feedback, this.#limit, this.#configured);
+    if (limit !== this.#limit) this.#report.hasLimit = true;
+    this.#limit = limit;
     if (feedback.status === 429) {
       this.#report.hasPause = true;
       this.#queue.pauseUntil(now + computePauseMs(feedback), now);
@@ -221,7 +220,7 @@ class SharedBucket {
 
   #createToken(fields: Pick<SharedToken, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): SharedToken {
     const freeAt = fields.sendBy + MAX_RETURN_MS;
-    const token: SharedToken = { ...fields, state: 'granted', sentAt: 0, freeAt };
+    const token: SharedToken = { ...fields, state: 'granted', freeAt };
     this.#tokensOut.add(token);
     return token;
   }
@@ -233,7 +232,7 @@ class SharedBucket {
   }
 
   get #share(): number {
-    return Math.max(1, Math.floor(this.#limit.value / this.#settings.processes));
+    return Math.max(1, Math.floor(this.#limit / this.#settings.processes));
   }
 
   get #wanted(): { readonly interactive: number; readonly total: number } {
@@ -359,7 +358,7 @@ class SharedBucket {
     const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
     const report = isAfterOutage
-      ? { tokens: this.#tokensOut, hasPause: true, hasLimit: this.#limit.value !== limit }
+      ? { tokens: this.#tokensOut, hasPause: true, hasLimit: this.#limit !== limit }
       : this.#report;
     this.#report = createReport();
     const { interactive, total } = this.#wanted;
@@ -368,12 +367,12 @@ class SharedBucket {
     this.#nextNumber += total;
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       limit,
-      Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
-      report.hasLimit ? this.#limit.value : 0,
+      maxLimit,
+      report.hasLimit ? this.#limit : 0,
       report.hasPause ? Math.max(0, Math.ceil(this.#queue.pausedUntil - askedAt)) : 0,
       isAfterOutage ? 1 : 0,
       Math.max(0, this.#share - this.#tokensOut.size),
-      reservedTokens(this.#limit.value),
+      reservedTokens(this.#limit),
       interactive,
       total,
       firstNumber,
@@ -383,7 +382,7 @@ class SharedBucket {
       ]),
     ]);
     const now = systemClock.now();
-    if (reply.limit !== this.#limit.value && !this.#report.hasLimit) this.#limit.set(reply.limit, askedAt);
+    if (reply.limit !== this.#limit && !this.#report.hasLimit) this.#limit = reply.limit;
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#queue.pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {

@@ -417,11 +417,10 @@ class Round {
   async #releaseUndone(): Promise<void> {
     const failed = this.#items.filter(({ state }) => state === 'failed');
     const others = this.#items.filter(({ state }) => state === 'interrupted' || state === 'unavailable');
-    const [isReleased] = await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others)]);
+    await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others)]);
     // A late claim can reach the store after this release. It then leases the keys again and counts one more attempt. So release
-    // the keys again after the late claim, and take this attempt back. If this release of the failed items does not succeed, the
-    // late claim may only renew their lease and count nothing. The second release then must not take their attempt back.
-    const releaseAgain = () => Promise.all([this.#release(failed, isReleased), this.#release(others)]);
+    // the keys again after the late claim, and take this attempt back.
+    const releaseAgain = () => this.#release([...failed, ...others]);
     for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
   }
 

@@ -44,16 +44,6 @@ describe('an announced limit', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
   });
 
-  test('an announced limit in the late response to an older request → ignored', async () => {
-    const { clock, limiter, sent } = makeLimiter();
-    const [older] = await sent(1);
-    await clock.advance(100);
-    const [newer] = await sent(1);
-    newer?.report({ status: 200, announcedLimit: 2 });
-    older?.report({ status: 200, announcedLimit: 3 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(2);
-  });
-
   test.each([
     ['no limit of the caller → 10', {}, 10, 10],
     ['a limit of the caller → that limit, because it is never raised', { 'trackers.createBulk': 5 }, 10, 5],

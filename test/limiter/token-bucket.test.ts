@@ -57,22 +57,6 @@ describe('when a token becomes free again', () => {
     expect(limiter.snapshot(bucket)?.inUse).toBe(1);
   });
 
-  test('a response that is reported twice → the second report changes nothing', async () => {
-    const { sent, limiter } = makeLimiter();
-    const [permit] = await sent(1);
-    permit?.report({ status: 200 });
-    permit?.report({ status: 429, retryAfterMs: 5_000, announcedLimit: 1 });
-    expect(limiter.snapshot(bucket)).toMatchObject({ limit: 3, pausedUntil: null });
-  });
-
-  test('a report without a send → ignored, the token stays in use', async () => {
-    const { acquire, limiter } = makeLimiter();
-    const call = acquire();
-    await settled();
-    call.permit?.report({ status: 429, retryAfterMs: 5_000 });
-    expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 1, pausedUntil: null });
-  });
-
   test('a send while another call waits → that call is granted when the token is free, not after a minute', async () => {
     const { acquire } = makeLimiter({ limit: 1 });
     const first = acquire();

@@ -191,29 +191,22 @@ test.each<[string, number, Options]>([
 describe('a renewal that reaches the store after its time limit', () => {
   const nothing = () => {};
 
-  test.each([
-    ['is released', nothing],
-    ['cannot be released', () => Promise.reject(failure)],
-  ])(
-    'e2 fails meanwhile, and %s → released again, and its redelivery is attempt 2',
-    async (_title, release) => {
-      const { store, processing, end } = await begin(['e1', 'e2']);
-      await end('e1');
-      const slow = deferred();
-      store.on('claim', () => slow.promise);
-      await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
-      store.on('release', release);
-      await end('e2', failure);
-      expect((await processing).outcome).toBe('failed');
-      store.before = nothing;
-      slow.resolve();
-      await vi.advanceTimersByTimeAsync(1);
-      const attempts: number[] = [];
-      const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
-      expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
-      expect(attempts).toEqual([2]);
-    },
-  );
+  test('e2 fails meanwhile → released again, and its redelivery is attempt 2', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    await end('e1');
+    const slow = deferred();
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+    await end('e2', failure);
+    expect((await processing).outcome).toBe('failed');
+    store.before = nothing;
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    const attempts: number[] = [];
+    const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+    expect(attempts).toEqual([2]);
+  });
 
   test.each([
     ['fails', 'failed', 2],

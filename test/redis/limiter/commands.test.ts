@@ -104,17 +104,6 @@ describe('commands about the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('a new limit from Redis → a response to an older request does not restore the old limit', async () => {
-    const { sent, acquire, redis, clock, limiter } = makeRedisLimiter();
-    const older = await sent();
-    await clock.advance(10);
-    redis.reply = () => ({ limit: 5, askInMs: 900 });
-    acquire();
-    await settled();
-    older.report({ status: 200, announcedLimit: 10 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(5);
-  });
-
   test('a limit of the caller → sent as the highest limit; without it five times the limit', async () => {
     const { acquire, redis } = makeRedisLimiter({ limits: { 'trackers.get': 12 } });
     acquire();
