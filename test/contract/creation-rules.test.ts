@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { at, contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
+import { makeFake, NUMBER, OTHER_NUMBER, readCode } from '../testing/make-fake.ts';
 
 const REUSED = 'reused';
 const NEW = 'new';
@@ -8,13 +8,13 @@ const MINE = { clientTrackerId: 'mine' };
 
 /** Sends creation requests to one service; returns what each led to: a new tracker, a reused one, or an error code. */
 function makeSubmit() {
-  const { call } = contractFake();
+  const { call } = makeFake();
   const ids = new Set<unknown>();
   const submit = async (path: string, input: object): Promise<unknown> => {
-    const { body } = await call('POST', path, { trackingNumber: NUMBER, ...input });
-    const id =
-      at(body, 'data', 'tracker', 'trackerId') ?? at(body, 'data', 'trackings', 0, 'tracker', 'trackerId');
-    if (id === undefined) return at(body, 'errors', 0, 'code');
+    const response = await call('POST', path, { trackingNumber: NUMBER, ...input });
+    if (response.status >= 400) return readCode(response);
+    const { tracker, trackings } = response.body.data;
+    const { trackerId: id } = path === '/trackers' ? tracker : trackings[0].tracker;
     const outcome = ids.has(id) ? REUSED : NEW;
     ids.add(id);
     return outcome;
@@ -127,9 +127,9 @@ describe('limits of the fields (docs/service.md 3.1 to 3.7)', () => {
     ['an e-mail address of 254', { recipient: { email: email(254) } }, { recipient: { email: email(255) } }],
     ['a name of 100', { recipient: { name: text(100) } }, { recipient: { name: text(101) } }],
   ])('%s → accepted; one beyond it → refused', async (_, accepted, refused) => {
-    const { call, fake } = contractFake();
-    expect((await call('POST', '/trackers', { trackingNumber: NUMBER, ...accepted })).status).toBe(201);
-    expect((await call('POST', '/trackers', { trackingNumber: NUMBER, ...refused })).status).toBe(400);
+    const { create, fake } = makeFake();
+    expect((await create(accepted)).status).toBe(201);
+    expect((await create(refused)).status).toBe(400);
     expect(fake.trackers).toHaveLength(1);
   });
 });

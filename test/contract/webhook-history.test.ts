@@ -1,9 +1,9 @@
-import { expect, test, vi } from 'vitest';
-import { at, contractFake, HOUR_MS, NUMBER } from './support/contract-fake.ts';
+import { expect, test } from 'vitest';
+import { makeFake, NUMBER } from '../testing/make-fake.ts';
 
 test('a push that failed, one that was accepted and one that waits → the documented file, newest first', async () => {
-  const { call, createFetched, fake } = contractFake();
-  const trackerId = await createFetched({ clientTrackerId: 'order-1' });
+  const { call, createId, fake, advance } = makeFake();
+  const trackerId = await createId({ clientTrackerId: 'order-1' });
   const outcomes = [
     { status: 500, succeeded: false, responseBody: 'down' },
     { status: 200, succeeded: true, responseHeaders: { 'x-receiver': 'shop' }, url: 'https://shop.test/' },
@@ -11,30 +11,30 @@ test('a push that failed, one that was accepted and one that waits → the docum
   for (const outcome of outcomes) {
     fake.shipment(NUMBER).addEvent();
     fake.webhooks.record(fake.webhooks.take(), outcome);
-    vi.advanceTimersByTime(HOUR_MS);
+    advance(3_600_000);
   }
   fake.shipment(NUMBER).addEvent(); // Its push still waits, so it is not in the file.
   const { body, headers } = await call('GET', `/trackers/${trackerId}/webhook-history/download`);
   const filename = `webhook-history-${NUMBER}-20260310.json`;
   expect(headers.get('content-disposition')).toBe(`attachment; filename="${filename}"`);
-  expect(at(body, 'metadata')).toEqual({
+  expect(body.metadata).toEqual({
     trackingNumber: NUMBER,
     trackerId,
     clientTrackerId: 'order-1',
     webhookUrl: 'https://shop.test/',
-    lastSuccessfulPushAt: '2026-03-10T13:00:10.000Z',
-    lastFailedPushAt: '2026-03-10T12:00:10.000Z',
+    lastSuccessfulPushAt: '2026-03-10T13:00:00.000Z',
+    lastFailedPushAt: '2026-03-10T12:00:00.000Z',
   });
-  expect(at(body, 'webhooks')).toMatchObject([
+  expect(body.webhooks).toMatchObject([
     {
       status: 'success',
-      pushTimestamp: '2026-03-10T13:00:10.000Z',
+      pushTimestamp: '2026-03-10T13:00:00.000Z',
       responseStatusCode: '200',
       responseHeaders: { 'x-receiver': 'shop' },
     },
     {
       status: 'failed',
-      pushTimestamp: '2026-03-10T12:00:10.000Z',
+      pushTimestamp: '2026-03-10T12:00:00.000Z',
       responseStatusCode: '500',
       responseBody: 'down',
     },

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { EndpointName } from '../../src/endpoints.ts';
 import type { ApiErrorItem } from '../../src/schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../../src/schemas/bulk.ts';
@@ -6,6 +7,7 @@ import type { TrackingEvent } from '../../src/schemas/event.ts';
 import type { Tracker } from '../../src/schemas/tracker.ts';
 import type { Shipment, Statistics } from '../../src/schemas/tracking.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+import { findResponseBreaches } from '../contract/support/endpoints.ts';
 
 export const NUMBER = 'RR123456785CN';
 export const OTHER_NUMBER = 'LA680658838NL';
@@ -47,26 +49,28 @@ export interface WireResponse {
   readonly text: string;
 }
 
-/** A fake on a clock of its own, and raw HTTP requests to it, as any client could send them. */
+/** A fake on a clock of its own, and raw HTTP requests to it. Each response must keep the contract. */
 export function makeFake(options: FakeTrackingServiceOptions = {}) {
   const clock = { nowMs: START_MS };
   const fake = createFakeTrackingService({ now: () => clock.nowMs, limits: false, ...options });
 
-  async function call(method: string, path: string, body?: unknown, headers = {}): Promise<WireResponse> {
+  async function call(method: string, path: string, input?: unknown, more = {}): Promise<WireResponse> {
     const response = await fake.fetch(fake.baseUrl + path, {
       method,
       headers: {
         authorization: `Bearer ${fake.apiKey}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
+        ...(input !== undefined && { 'content-type': 'application/json' }),
+        ...more,
       },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(input === undefined ? {} : { body: typeof input === 'string' ? input : JSON.stringify(input) }),
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     // A test that reads a field which its endpoint does not send fails, so the type needs no check.
-    const parsed: WireBody = isJson ? JSON.parse(text) : {};
-    return { status: response.status, headers: response.headers, body: parsed, text };
+    const body: WireBody = isJson ? JSON.parse(text) : {};
+    const { status, headers } = response;
+    expect(findResponseBreaches(method, path, { status, headers, body: isJson ? body : text })).toEqual([]);
+    return { status, headers, body, text };
   }
 
   const create = (input: object = {}) => call('POST', '/trackers', { trackingNumber: NUMBER, ...input });

@@ -13,6 +13,13 @@ const CHOSEN = {
   status: 'Da',
   location: 'Beijing',
 };
+const makeRecipient = (city: string) => ({
+  name: null,
+  address: null,
+  postCode: null,
+  city,
+  subdivision: null,
+});
 const SCENARIOS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
 
 describe('fake.shipment', () => {
@@ -135,14 +142,14 @@ describe('fake.shipment', () => {
     const shipment = fake
       .shipment(NUMBER)
       .addEvent()
-      .update({ recipient: { city: 'Paris' } })
+      .update({ recipient: makeRecipient('Paris') })
       .update({ delivery: { aiPredictiveDeliveryDate: '2026-03-12' } });
     const readShipment = async () => (await track()).body.data.trackings[0].shipment;
     expect(await readShipment()).toMatchObject({
       recipient: { city: 'Paris' },
       delivery: { service: null, aiPredictiveDeliveryDate: '2026-03-12' },
     });
-    shipment.stopTracking().update({ recipient: { city: 'Rome' } });
+    shipment.stopTracking().update({ recipient: makeRecipient('Rome') });
     expect(await readShipment()).toMatchObject({ recipient: { city: 'Paris' } });
   });
 });
@@ -167,9 +174,9 @@ describe('fake.shipment({ trackerId })', () => {
 
   it('update → changes the shipment of that tracker only', async () => {
     const { fake, first, search } = await withTwo();
-    const paris = { recipient: { city: 'Paris' } };
+    const paris = { recipient: makeRecipient('Paris') };
     fake.shipment(NUMBER).addEvent().update(paris);
-    fake.shipment({ trackerId: first }).update({ recipient: { city: 'Rome' } });
+    fake.shipment({ trackerId: first }).update({ recipient: makeRecipient('Rome') });
     expect((await search()).map(({ shipment }) => shipment.recipient?.city)).toEqual(['Rome', 'Paris']);
   });
 

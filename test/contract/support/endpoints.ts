@@ -59,27 +59,28 @@ export const ERROR_STATUSES: Readonly<Record<string, readonly number[] | undefin
   auth_invalid_api_key: [401],
 };
 
-function findEndpoint(method: string, path: string): ContractEndpoint {
-  const matches = (template: string) =>
-    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
-  const found = ENDPOINTS.find((endpoint) => endpoint.method === method && matches(endpoint.path));
-  if (found === undefined) throw new Error(`The contract has no ${method} ${path}`);
-  return found;
-}
-
-/** Lists the breaches of a response: in its status, and in its body against the schema of endpoint and status. */
+/**
+ * Lists the breaches of a response: in its headers, its status, and its body against the schema of endpoint and status.
+ * Paths that the contract does not have are not checked.
+ */
 export function findResponseBreaches(
   method: string,
   target: string,
-  status: number,
-  body: unknown,
+  { status, headers, body }: { readonly status: number; readonly headers: Headers; readonly body: unknown },
 ): string[] {
-  const endpoint = findEndpoint(method, target.replace(/\?.*/, ''));
-  if (status === 429 && typeof body === 'string') return []; // A 429 may be plain text (docs/service.md 7.4).
+  const path = target.replace(/\?.*/, '');
+  const matches = (template: string) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const endpoint = ENDPOINTS.find((candidate) => candidate.method === method && matches(candidate.path));
+  // A 429 may be plain text (docs/service.md 7.4).
+  if (endpoint === undefined || (status === 429 && typeof body === 'string')) return [];
   const isBulk = endpoint.path === '/trackers/bulk';
   const isSuccess = status < 400;
-  const schema = isSuccess || isBulk ? endpoint.schema : 'errorEnvelope';
-  const breaches = findBreaches(schema, body);
-  if (isSuccess && !endpoint.success.includes(status)) breaches.push(`status ${status} is not documented`);
+  const breaches = findBreaches(isSuccess || isBulk ? endpoint.schema : 'errorEnvelope', body);
+  const { errors, error } = Object(body);
+  const code = String((errors?.[0] ?? error)?.code);
+  const statuses = isSuccess ? endpoint.success : ERROR_STATUSES[code];
+  if (statuses?.includes(status) === false) breaches.push(`status ${status} is not documented for ${code}`);
+  if (!headers.has('x-request-id')) breaches.push('no x-request-id');
   return breaches.map((breach) => `${method} ${endpoint.path} ${status}: ${breach}`);
 }
