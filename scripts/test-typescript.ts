@@ -1,43 +1,37 @@
-// Compiles an app that uses every entry point against the packed package, with each TypeScript version under test/typescript in
-// the module modes that its `package.json` names. Names of versions as arguments run only these. Ends with the count of
-// combinations.
-import { cp, readdir, readFile } from 'node:fs/promises';
+// Compiles an app that uses every entry point against the packed package, with each TypeScript version and module mode of
+// test/typescript/lines.ts. Names of versions as arguments run only these. Ends with the count of combinations.
+import { cp, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConfig, buildManifest, LINES, type Line } from '../test/typescript/lines.ts';
 import { chosen, endRun, forEach, install, noteRun, withTarball } from './support/packed.ts';
 import { run } from './support/run.ts';
 
-const APPS = fileURLToPath(new URL('../test/typescript', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../test/typescript/src', import.meta.url));
 
-/** Installs one TypeScript version and copies the sources as ES modules and as CommonJS. Returns the version's module modes. */
-async function prepare(line: string, folder: string): Promise<readonly string[]> {
-  await cp(join(APPS, line), folder, { recursive: true });
-  await cp(join(APPS, 'modes'), join(folder, 'modes'), { recursive: true });
-  for (const file of await readdir(join(APPS, 'src'))) {
+/** Copies the sources as ES modules and as CommonJS, and installs the libraries of one line. */
+async function prepare(line: Line, folder: string): Promise<void> {
+  for (const file of await readdir(SOURCES)) {
     const kinds = file.endsWith('.cts') ? ['cts'] : ['mts', 'cts'];
-    for (const kind of kinds)
-      await cp(join(APPS, 'src', file), join(folder, 'src', file.replace(/c?ts$/, kind)));
+    for (const kind of kinds) await cp(join(SOURCES, file), join(folder, 'src', file.replace(/c?ts$/, kind)));
   }
+  for (const mode of line.modes)
+    await writeFile(join(folder, `${mode}.json`), JSON.stringify(buildConfig(mode)));
+  await writeFile(join(folder, 'package.json'), JSON.stringify(buildManifest(line)));
   const { isGood, output } = await install(folder);
-  if (!isGood)
-    throw new Error(`Expected the libraries of TypeScript ${line} to be installed, got\n${output}`);
-  const { modes }: { modes: string[] } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  return modes;
+  if (!isGood) throw new Error(`Expected the libraries of ${folder} to be installed, got\n${output}`);
 }
 
-const lines = (await readdir(APPS)).filter((name) => /^\d/.test(name)).sort();
+const names = chosen(Object.keys(LINES), process.argv.slice(2));
+const lines = Object.entries(LINES).filter(([name]) => names.includes(name));
 await withTarball(async (scratch) => {
-  const jobs: { readonly line: string; readonly mode: string }[] = [];
-  await forEach(chosen(lines, process.argv.slice(2)), async (line) => {
-    for (const mode of await prepare(line, join(scratch, line))) jobs.push({ line, mode });
-  });
-  await forEach(jobs, async ({ line, mode }) => {
+  await forEach(lines, ([name, line]) => prepare(line, join(scratch, name)));
+  const jobs = lines.flatMap(([name, { modes }]) => modes.map((mode) => ({ name, mode })));
+  await forEach(jobs, async ({ name, mode }) => {
     const startedAt = performance.now();
     const compiler = join('node_modules', 'typescript', 'bin', 'tsc');
-    const compiled = await run('node', [compiler, '--project', `modes/${mode}.json`], {
-      cwd: join(scratch, line),
-    });
-    noteRun(`TypeScript ${line.padEnd(3)}  ${mode}`, compiled, startedAt);
+    const compiled = await run('node', [compiler, '--project', `${mode}.json`], { cwd: join(scratch, name) });
+    noteRun(`TypeScript ${name.padEnd(3)}  ${mode}`, compiled, startedAt);
   });
 });
 endRun();
