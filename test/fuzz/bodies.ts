@@ -1,12 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { API_KEY } from '../support/make-client.ts';
-
-/** Reads all files of a folder of the corpus. */
-function readCorpus(folder: 'responses' | 'webhooks'): Buffer[] {
-  const at = new URL(`./corpus/${folder}/`, import.meta.url);
-  return readdirSync(at).map((name) => readFileSync(new URL(name, at)));
-}
 
 /** Builds JSON that is nested deeper than the stack. */
 function nest(depth: number): string {
@@ -60,20 +53,12 @@ type Change =
 
 const at = fc.nat(10_000);
 const change: fc.Arbitrary<Change> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({ kind: fc.constant('value'), at, text: fc.constantFrom(...VALUES) }),
-  },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('value'), at, text: fc.json() }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({ kind: fc.constant('member'), at, text: fc.constantFrom(...MEMBERS) }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('cut'), at }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ kind: fc.constant('bytes'), at, bytes: fc.uint8Array({ maxLength: 4 }) }),
-  },
+  ...[
+    fc.record({ kind: fc.constant('value'), at, text: fc.oneof(fc.constantFrom(...VALUES), fc.json()) }),
+    fc.record({ kind: fc.constant('member'), at, text: fc.constantFrom(...MEMBERS) }),
+  ].map((arbitrary) => ({ weight: 6, arbitrary })),
+  fc.record({ kind: fc.constant('cut'), at }),
+  fc.record({ kind: fc.constant('bytes'), at, bytes: fc.uint8Array({ maxLength: 4 }) }),
 );
 
 /** Matches the values of a JSON text. */
@@ -104,21 +89,18 @@ function applyChange(body: Buffer, change: Change): Buffer {
   return Buffer.from(splice(text, from + 1, from + 1, insert + comma), 'latin1');
 }
 
-/** Generates a changed body of the corpus or of `good`, or any bytes. */
-export function brokenBody(
-  folder: 'responses' | 'webhooks',
-  good: fc.Arbitrary<unknown>,
-): fc.Arbitrary<Buffer> {
+/** Generates changed bodies of valid values and of the texts, and any bytes. */
+export function brokenBody(good: fc.Arbitrary<unknown>, texts: readonly string[]): fc.Arbitrary<Buffer> {
   const base = fc.oneof(
-    { weight: 4, arbitrary: good.map((value) => Buffer.from(JSON.stringify(value))) },
-    { weight: 2, arbitrary: fc.constantFrom(...readCorpus(folder)) },
+    { weight: 5, arbitrary: good.map((value) => JSON.stringify(value)) },
+    { weight: 1, arbitrary: fc.constantFrom(...texts) },
   );
   const changes = fc.array(change, { maxLength: 4 });
+  const changed = fc
+    .tuple(base, changes)
+    .map(([text, all]) => all.reduce<Buffer>(applyChange, Buffer.from(text)));
   return fc.oneof(
-    {
-      weight: 20,
-      arbitrary: fc.tuple(base, changes).map(([body, all]) => all.reduce<Buffer>(applyChange, body)),
-    },
+    { weight: 20, arbitrary: changed },
     { weight: 2, arbitrary: fc.json().map((text) => Buffer.from(text)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },
   );

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { TrackingClient } from '../../src/client.ts';
 import { ApiError, ConnectionError, ResponseValidationError, TimeoutError } from '../../src/errors.ts';
 import type { ApiPromise } from '../../src/http/api-promise.ts';
+import * as samples from '../contract/support/samples.ts';
 import { EVERY_CALL } from '../support/calls.ts';
 import { API_KEY } from '../support/make-client.ts';
 import { BASE_PATH } from '../support/scripted-server.ts';
 import { brokenBody } from './bodies.ts';
-import { must, printed } from './must.ts';
-import { property } from './property.ts';
+import { must, printed, property } from './harness.ts';
 import { type RawResponse, startRawServer } from './raw-server.ts';
 
 const TIMEOUT_MS = 150;
@@ -113,6 +113,14 @@ const failure = fc.record({
   data: fc.constant(null),
 });
 
+/** Responses with every documented field. */
+const DOCUMENTED = [samples.BULK_PARTIAL, samples.HISTORY, { data: { trackings: [samples.TRACKING] } }];
+const TEXTS = [
+  '\uFEFF{"data":{"couriers":[]}}',
+  '{"data":{"trackers":[]}}{"data":{"trackers":[]}}',
+  'upstream connect error or disconnect/reset before headers',
+];
+
 const input = fc.nat(CALLS.length - 1).chain((index) => {
   const good = CALLS[index]?.[1].response;
   return fc.record({
@@ -121,7 +129,7 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
     // Some responses are valid, so that a client that rejects everything fails the run.
     body: fc.oneof(
       { weight: 1, arbitrary: fc.constant(undefined) },
-      { weight: 8, arbitrary: brokenBody('responses', fc.oneof(fc.constant(good), failure)) },
+      { weight: 8, arbitrary: brokenBody(fc.oneof(fc.constantFrom(good, ...DOCUMENTED), failure), TEXTS) },
     ),
     mode: fc.constantFrom('keep', 'keep', 'throw'),
   } as const);

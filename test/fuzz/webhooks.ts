@@ -7,11 +7,11 @@ import {
   type WebhookHandler,
   WebhookInbox,
 } from '../../src/webhooks/index.ts';
+import * as samples from '../contract/support/samples.ts';
 import { HOSTS } from '../integration/webhook-hosts.ts';
 import { makeClient, type Running, SECRET } from '../integration/webhook-loopback.ts';
 import { brokenBody, isObject, parseJson } from './bodies.ts';
-import { must, printed } from './must.ts';
-import { property } from './property.ts';
+import { must, printed, property } from './harness.ts';
 
 const DEADLINE_MS = 3_000;
 const SLACK_MS = 10_000;
@@ -33,6 +33,14 @@ const good = fc.oneof(
   fc.record({ trackerId: id, events }),
 );
 
+/** Webhooks with every documented field. */
+const DOCUMENTED = [samples.ENVELOPED_WEBHOOK, samples.PROOF_WEBHOOK, samples.FLAT_WEBHOOK];
+const TEXTS = [
+  '\uFEFF{"trackings":[{"tracker":{"trackerId":"t-1"},"events":[{"eventId":"e-1","order":1e400}]}]}',
+  '{"trackings":[],"trackings":[{"tracker":{"trackerId":"t-1","trackerId":"t-2"},"events":[{"eventId":"a","eventId":"b"}]}]}',
+  '{"trackings":[{"tracker":{"trackerId":"t-1"},"events":[{"eventId":"e-1"},{"eventId":7},null]},{"tracker":{}},null]}',
+];
+
 const request = fc.record({
   host: fc.nat(HOSTS.length - 1),
   body: fc.oneof(
@@ -40,7 +48,13 @@ const request = fc.record({
       weight: 1,
       arbitrary: good.map((value) => ({ isGood: true, bytes: Buffer.from(JSON.stringify(value)) })),
     },
-    { weight: 4, arbitrary: brokenBody('webhooks', good).map((bytes) => ({ isGood: false, bytes })) },
+    {
+      weight: 4,
+      arbitrary: brokenBody(fc.oneof(good, fc.constantFrom(...DOCUMENTED)), TEXTS).map((bytes) => ({
+        isGood: false,
+        bytes,
+      })),
+    },
   ),
   method: fc.constantFrom(...Array(12).fill('POST'), 'HEAD', 'GET', 'PUT', 'DELETE'),
   authorization: fc.constantFrom(
