@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
+import type { BuildOptions } from '../../src/testing/builders.ts';
 import {
   buildCourier,
   buildEvent,
@@ -9,13 +10,25 @@ import {
   buildWebhookMessage,
 } from '../../src/testing/index.ts';
 import { parseWebhook } from '../../src/webhooks/parse.ts';
+import { findBreaches, type SchemaName } from '../contract/support/schemas.ts';
 
-it.each([buildTracker, buildTracking, buildEvent, buildWebhookMessage, buildProofOfDelivery, buildCourier])(
-  '%o, the same seed → the same record; ten seeds → different records',
-  (build) => {
+/** The builders with the schemas of the contract for what they build. */
+const BUILDERS: [(overrides?: object, options?: BuildOptions) => object, SchemaName][] = [
+  [buildTracker, 'tracker'],
+  [buildTracking, 'tracking'],
+  [buildEvent, 'event'],
+  [buildWebhookMessage, 'webhookEvents'],
+  [buildProofOfDelivery, 'webhookProofOfDelivery'],
+  [buildCourier, 'courier'],
+];
+
+it.each(BUILDERS)(
+  '%o → keeps the contract; the same seed → the same record, ten seeds → different records',
+  (build, schema) => {
     expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
-    const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
-    expect(new Set(texts).size).toBeGreaterThan(1);
+    const records = Array.from({ length: 10 }, (_, seed) => build({}, { seed }));
+    expect(new Set(records.map((record) => JSON.stringify(record))).size).toBeGreaterThan(1);
+    expect(records.flatMap((record) => findBreaches(schema, record))).toEqual([]);
   },
 );
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
 
 const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 const IMPORT = /(?:^|\n)(?:import|export)\s(?!type\s)[^;]*?from\s+'([^']+)'/g;
 
 /** Everything that an entry point loads: paths below `src`, and the names of packages. */
-function listLoaded(entry: string): Set<string> {
+function listLoaded(entry: string): string[] {
   const loaded = new Set<string>();
   const visit = (path: string) => {
     const name = relative(SOURCE, path);
@@ -20,47 +20,28 @@ function listLoaded(entry: string): Set<string> {
     }
   };
   visit(join(SOURCE, entry));
-  return loaded;
+  return [...loaded];
 }
 
-const isPackage = (name: string) => !name.endsWith('.ts') && !name.startsWith('node:');
-
-describe('imports of the testing kit', () => {
-  it('tracking-client/testing → zod as its only package, and nothing of the HTTP client', () => {
-    const loaded = [...listLoaded('testing/index.ts')];
-    expect(loaded.filter(isPackage)).toEqual(['zod']);
-    expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
-  });
-
-  it('tracking-client/testing/msw → msw and zod as its only packages, and nothing of the HTTP client', () => {
-    const loaded = [...listLoaded('testing/msw.ts')];
-    expect(loaded.filter(isPackage).sort()).toEqual(['msw', 'zod']);
-    expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
-  });
+const HTTP_LIBRARIES = ['ky', 'p-retry', 'p-throttle'];
+/** The packages that each entry point may load beside `zod`, and the files of the client that it must not load. */
+it.each<[entry: string, packages: string[], never: RegExp]>([
+  ['index.ts', HTTP_LIBRARIES, /^(?:cli|testing|opentelemetry)\//],
+  ['events/index.ts', [], /^(?:cli|http|limiter|client\.ts)/],
+  ['webhooks/index.ts', [], /^(?:cli|http|limiter|client\.ts|endpoints\.ts)/],
+  ['redis/index.ts', [], /^(?:cli|http|client\.ts)/],
+  ['postgres/index.ts', [], /^(?:cli|http|client\.ts)/],
+  ['opentelemetry/index.ts', ['@opentelemetry/api'], /^(?:cli|http|limiter|client\.ts)/],
+  ['testing/index.ts', [], /^(?:cli|http|limiter|client\.ts)/],
+  ['testing/msw.ts', ['msw'], /^(?:cli|http|limiter|client\.ts)/],
+])('%s → loads only zod and %j of all packages, and no file %s', (entry, packages, never) => {
+  const loaded = listLoaded(entry);
+  const found = loaded.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));
+  expect(found.filter((name) => !['zod', ...packages].includes(name))).toEqual([]);
+  expect(packages.filter((name) => !found.includes(name))).toEqual([]);
+  expect(loaded.filter((name) => never.test(name))).toEqual([]);
 });
 
-it('tracking-client/webhooks → zod as its only package, and nothing of the HTTP client', () => {
-  const loaded = [...listLoaded('webhooks/index.ts')];
-  expect(loaded.filter(isPackage)).toEqual(['zod']);
-  expect(loaded).toContain('webhooks/inbox.ts');
-  expect(loaded.filter((name) => /^(?:http|limiter|client\.ts|endpoints\.ts)/.test(name))).toEqual([]);
-});
-
-describe('libraries of the command', () => {
-  const libraries = ['commander', 'cli-table3', 'cli-progress', 'csv-parse', 'csv-stringify', 'picocolors'];
-
-  it.each(Object.values(ENTRY_POINTS))('%s → loads none of them', (entry) => {
-    const loaded = listLoaded(entry.replace(/^src\//, ''));
-    expect(libraries.filter((name) => loaded.has(name))).toEqual([]);
-    expect([...loaded].filter((name) => name.startsWith('cli/'))).toEqual([]);
-  });
-});
-
-describe('@opentelemetry/api', () => {
-  it('tracking-client/opentelemetry → the only entry point that loads it', () => {
-    const loading = Object.values(ENTRY_POINTS).filter((entry) =>
-      listLoaded(entry.replace(/^src\//, '')).has('@opentelemetry/api'),
-    );
-    expect(loading).toEqual(['src/opentelemetry/index.ts']);
-  });
+it('the table above → has every entry point', () => {
+  expect(Object.values(ENTRY_POINTS)).toHaveLength(8);
 });
