@@ -14,7 +14,6 @@ import {
   buildTrackingRecord,
   buildWebhookTracker,
   createCouriers,
-  toPublicCourier,
 } from './service/trackers.ts';
 import {
   BEIJING,
@@ -144,5 +143,5 @@ export function buildProofOfDelivery(
  */
 export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
   const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };
-  return { ...toPublicCourier(courier), ...overrides };
+  return { ...courier, ...overrides };
 }
