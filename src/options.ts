@@ -5,7 +5,7 @@ import type { SearchBy } from './schemas/tracker.ts';
 
 /** The retries of a failed request; the endpoint decides which failures are retried. */
 export interface RetryOptions {
-  /** Maximum number of retries of one call, also after a 429. Default 4; 20 for `createMany` and polls. */
+  /** Maximum number of retries of one call. Retries after a 429 count, too. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
   /**
    * Longest wait that the service may ask for, in milliseconds. If the service asks for a longer wait, the call rejects at once.
@@ -48,13 +48,14 @@ export interface TrackingClientOptions {
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
    * A limiter that several clients or processes share, instead of `rateLimit`. Pass a `TokenBucketLimiter` for clients of one
-   * process, or a `RedisLimiter` for several processes. Set `limits` on the limiter; accounts with different limits need a limiter each. Clients of `withOptions` keep the limiter,
-   * so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter for this client alone.
+   * process, or a `RedisLimiter` for several processes. Set `limits` on the limiter; accounts with different limits need a limiter
+   * each. Clients of `withOptions` keep the limiter, so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter for
+   * this client alone.
    */
   readonly limiter?: Limiter | undefined;
   /**
-   * Any name for the account, so that its clients share the limits although their keys differ (docs/service.md 1.8). Default: a
-   * hash of the key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
+   * Name of the account, for clients that share its limits but have different keys (docs/service.md 1.8). Default: a hash of the
+   * key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
    */
   readonly account?: string | undefined;
   /** A function to call instead of the global `fetch`, such as `fake.fetch` in tests. Default: the global `fetch`. */
