@@ -102,44 +102,24 @@ describe.each([
   });
 });
 
-/** Starts `listen`; its `send` replaces a field of a webhook, and returns the status of the response. */
-async function startListening(flags: readonly string[] = []) {
-  const { terminal, output, interrupt } = makeTerminal();
-  const exitCode = run(['listen', '--port', '0', ...flags], terminal);
-  const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
-  let sent = 0;
-  const send = async (field: string, value: unknown) => {
-    sent += 1;
-    const payload = { trackings: [buildWebhookMessage({ events: [buildEvent({ eventId: `e${sent}` })] })] };
-    const body = JSON.stringify(replaceField(payload, field, value));
-    const headers = { 'content-type': 'application/json' };
-    return (await fetch(url, { method: 'POST', body, headers })).status;
-  };
-  const stop = () => {
-    interrupt();
-    return exitCode;
-  };
-  return { output, send, stop };
-}
-
-it('listen, `location` is {"city":"Lyon"} → 200, prints it', async () => {
-  const { output, send, stop } = await startListening();
-  expect(await send('location', { city: 'Lyon' })).toBe(200);
-  expect(await stop()).toBe(0);
-  expect(output.stdout).toContain("· { city: 'Lyon' }");
-});
-
 it.each([[[]], [['--json']]])(
-  'listen %j, a field of any type in a webhook → 200 or 422, never 500',
+  'listen %j, a field of another type in a webhook → 200 or 422; printed, never a crash',
   async (flags) => {
-    const { output, send, stop } = await startListening(flags);
-    const fields = [...EVENT_FIELDS, ...TRACKER_FIELDS, 'metadata', 'topic', 'data', 'eventId'];
-    const property = fc.asyncProperty(fc.constantFrom(...fields), anything, async (field, value) => {
-      expect([200, 422]).toContain(await send(field, value));
-    });
-    const examples = fields.map((field): [string, unknown] => [field, { a: 1 }]);
-    await fc.assert(property, { examples, numRuns: examples.length + RANDOM_RUNS });
-    expect(await stop()).toBe(0);
+    const { terminal, output, interrupt } = makeTerminal();
+    const exitCode = run(['listen', '--port', '0', ...flags], terminal);
+    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+    const headers = { 'content-type': 'application/json' };
+    for (const field of [...EVENT_FIELDS, ...TRACKER_FIELDS, 'metadata', 'topic', 'data', 'eventId'])
+      for (const value of [{ city: 'Lyon' }, ['x'], 0, null]) {
+        const message = buildWebhookMessage({
+          events: [buildEvent({ eventId: `${field} ${typeof value}` })],
+        });
+        const body = JSON.stringify(replaceField({ trackings: [message] }, field, value));
+        expect([200, 422]).toContain((await fetch(url, { method: 'POST', body, headers })).status);
+      }
+    interrupt();
+    expect(await exitCode).toBe(0);
+    expect(output.stdout).toMatch(/· \{ city: 'Lyon' \}|"location":\{"city":"Lyon"\}/);
     expect(output.stdout).not.toMatch(LEAKS);
   },
 );

@@ -82,15 +82,3 @@ test('a release → audited, and published with provenance by the identity of th
     /secrets|token:(?! write)|https:/i,
   );
 });
-
-const FORM = ['name', 'description', 'body'];
-
-test.each([
-  ['dependabot.yml', ['version', 'updates']],
-  ['ISSUE_TEMPLATE/bug.yml', FORM],
-  ['ISSUE_TEMPLATE/feature.yml', FORM],
-])('%s → can be parsed, and has what GitHub requires', (path, fields) => {
-  expect(Object.keys(z.record(z.string(), z.unknown()).parse(read(path)))).toEqual(
-    expect.arrayContaining(fields),
-  );
-});

@@ -23,29 +23,25 @@ describe('the control path', () => {
 
   const newClient = () => new TrackingClient({ baseUrl: server.url, apiKey: 'any', retry: false });
 
-  it('an event for a number → added to every tracker of the number', async () => {
-    const { trackerId } = await newClient().trackers.create({ trackingNumber: NUMBER });
+  it('an event for a number → added to every tracker of it; for a trackerId → to that tracker only', async () => {
+    const { trackers } = newClient();
+    const first = await trackers.create({ trackingNumber: NUMBER });
+    const second = await trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
     const event = { statusMilestone: 'delivered', location: 'Ulm' };
     const added = await post('events', { trackingNumber: NUMBER, event });
     expect(added).toMatchObject({ status: 200, body: { data: { events: [event] } } });
-    const { shipment, events } = await newClient().trackers.results(trackerId);
-    expect(shipment?.statusMilestone).toBe('delivered');
-    expect(events).toMatchObject([event]);
-  });
-
-  it('an event for a trackerId → added to that tracker only', async () => {
-    const first = await newClient().trackers.create({ trackingNumber: NUMBER });
-    const second = await newClient().trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
     await post('events', { trackerId: second.trackerId });
-    expect(fake.shipment({ trackerId: first.trackerId }).events).toEqual([]);
-    expect(fake.shipment({ trackerId: second.trackerId }).events).toHaveLength(1);
+    expect(fake.shipment({ trackerId: first.trackerId }).events).toMatchObject([event]);
+    expect(fake.shipment({ trackerId: second.trackerId }).events).toHaveLength(2);
   });
 
-  it('stop → the tracker is no longer tracked', async () => {
+  it('stop, then reset → no longer tracked; then no tracker and no recorded request is left', async () => {
     await newClient().trackers.create({ trackingNumber: NUMBER });
     const stopped = await post('stop', { trackingNumber: NUMBER });
     expect(stopped).toEqual({ status: 200, body: { data: { isTracked: false } } });
     expect(fake.trackers[0]?.isTracked).toBe(false);
+    expect(await post('reset')).toEqual({ status: 200, body: { data: {} } });
+    expect([fake.trackers, fake.requests]).toEqual([[], []]);
   });
 
   it.each([
@@ -54,12 +50,6 @@ describe('the control path', () => {
   ])('a failure planned for %s → the next request fails', async (_, failure, remaining, status) => {
     expect(await post('failures', failure)).toEqual({ status: 200, body: { data: { remaining } } });
     await expect(newClient().couriers.list()).rejects.toMatchObject({ status });
-  });
-
-  it('reset → no tracker and no recorded request is left', async () => {
-    await newClient().trackers.create({ trackingNumber: NUMBER });
-    expect(await post('reset')).toEqual({ status: 200, body: { data: {} } });
-    expect([fake.trackers, fake.requests]).toEqual([[], []]);
   });
 
   it.each([

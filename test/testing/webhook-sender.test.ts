@@ -160,18 +160,6 @@ describe('a receiver that does not accept', () => {
     },
   );
 
-  it('a push that waits for its next attempt → the next push is sent meanwhile', async () => {
-    vi.useFakeTimers();
-    const until2xx = { maxAttempts: 2, speed: 1 };
-    const { sender, sentIds } = await makeSender(refuseFirst, 2, { until2xx });
-    const report = sender.flush();
-    await vi.advanceTimersByTimeAsync(14_999);
-    expect(sentIds()).toEqual(['0', '1']);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(sentIds()).toEqual(['0', '1', '0']);
-    expect(await report).toMatchObject({ accepted: 1, lost: 1 });
-  });
-
   it.each<[string, number, Receiver]>([
     ['200 that says success: false', 0, () => Response.json({ success: false })],
     ['a redirect', 0, respond(302)],
