@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS, systemClock, unref } from '../common/clock.ts';
+import { MAX_TIMER_MS } from '../common/clock.ts';
 import { hasMethods, option } from '../common/validation.ts';
 import { callStore } from '../webhooks/dedupe-store.ts';
 
@@ -35,35 +35,25 @@ interface ConnectionPool extends Queryable {
 }
 
 /**
- * Runs statements on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
+ * Runs a statement on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
  * `limitMs`, and the pool may open another one. Until then, a late reply to a claim still tells which keys were claimed.
  */
 async function withConnection<Result>(
   pool: Queryable,
   limitMs: number,
-  work: (connection: Queryable) => Promise<Result>,
+  run: (connection: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  if (!lendsConnections(pool)) return work(pool);
+  if (!lendsConnections(pool)) return run(pool);
   const connection = await borrow(pool);
-  let isLent = true;
-  const giveBack = (destroy: boolean) => {
-    if (!isLent) return;
-    isLent = false;
-    systemClock.clearTimeout(timer);
-    connection.off?.('error', ignore);
-    connection.release(destroy);
-  };
-  const timer = systemClock.setTimeout(() => giveBack(true), Math.min(2 * limitMs, MAX_TIMER_MS));
-  // This timer alone must not keep the process alive.
-  unref(timer);
+  // An error may be about the connection, so destroy the connection, as `pool.query` does.
+  let mustDestroy = true;
   try {
-    const result = await work(connection);
-    giveBack(false);
+    const result = await callStore(() => run(connection), Math.min(2 * limitMs, MAX_TIMER_MS));
+    mustDestroy = false;
     return result;
-  } catch (error) {
-    // The error may be about the connection, so destroy the connection, as `pool.query` does.
-    giveBack(true);
-    throw error;
+  } finally {
+    connection.off?.('error', ignore);
+    connection.release(mustDestroy);
   }
 }
 
@@ -89,14 +79,6 @@ function lendsConnections(pool: Queryable): pool is ConnectionPool {
   return hasMethods(pool, 'connect') && 'totalCount' in pool && typeof pool.totalCount === 'number';
 }
 
-interface WaitingCall<Item, Result> {
-  readonly items: readonly Item[];
-  readonly resolve: (results: readonly Result[]) => void;
-  readonly reject: (error: unknown) => void;
-  /** True when nobody waits for the results any more. */
-  hasGivenUp: boolean;
-}
-
 /**
  * Calls made while a statement is under way share the next statement; if it fails, all of them fail. After `limitMs` a call
  * rejects and the next statement starts.
@@ -108,51 +90,26 @@ export function batched<Item, Result>(
   limitMs: number,
   send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
-  let waiting: WaitingCall<Item, Result>[] = [];
-  let isUnderWay = false;
+  let waiting: readonly Item[] = [];
+  /** The results of the next statement; undefined if no call waits for it. */
+  let results: Promise<readonly Result[]> | undefined;
+  let canSend: Promise<unknown> = Promise.resolve();
 
-  async function sendCalls(calls: readonly WaitingCall<Item, Result>[]): Promise<void> {
-    let sent: readonly WaitingCall<Item, Result>[] = [];
-    try {
-      const results = await withConnection(pool, limitMs, async (connection) => {
-        // Leave out the calls that gave up while they waited for the connection.
-        sent = calls.filter(({ hasGivenUp }) => !hasGivenUp);
-        const items = sent.flatMap((call) => call.items);
-        return items.length === 0 ? [] : send(connection, items);
-      });
-      let start = 0;
-      for (const { items, resolve } of sent) {
-        resolve(results.slice(start, start + items.length));
-        start += items.length;
-      }
-    } catch (error) {
-      for (const { reject } of calls) reject(error);
-    }
+  function sendWaiting(): Promise<readonly Result[]> {
+    const items = waiting;
+    waiting = [];
+    results = undefined;
+    const sent = withConnection(pool, limitMs, (connection) => send(connection, items));
+    // A statement that takes too long goes on, but later calls do not wait for it.
+    canSend = callStore(() => sent, limitMs).catch(() => {});
+    return sent;
   }
 
-  async function sendWaiting(): Promise<void> {
-    if (isUnderWay) return;
-    isUnderWay = true;
-    while (waiting.length > 0) {
-      const calls = waiting;
-      waiting = [];
-      // A statement that takes too long goes on, but later calls do not wait for it.
-      await callStore(() => sendCalls(calls), limitMs).catch(() => {});
-    }
-    isUnderWay = false;
-  }
-
-  return async (items) => {
-    const call: WaitingCall<Item, Result> = { items, resolve() {}, reject() {}, hasGivenUp: false };
-    const result = new Promise<readonly Result[]>((resolve, reject) => {
-      Object.assign(call, { resolve, reject });
-    });
-    waiting.push(call);
-    void sendWaiting();
-    try {
-      return await callStore(() => result, limitMs, 'commandTimeoutMs');
-    } finally {
-      call.hasGivenUp = true;
-    }
+  return (items) => {
+    const start = waiting.length;
+    waiting = waiting.concat(items);
+    results ??= canSend.then(sendWaiting);
+    const own = results.then((all) => all.slice(start, start + items.length));
+    return callStore(() => own, limitMs, 'commandTimeoutMs');
   };
 }

@@ -31,14 +31,13 @@ class SlowDatabase {
 }
 
 /** A pool as that of `pg`; `log` has what happened to its connections. */
-function makePool(query: Queryable['query'], { connectMs = 0 } = {}) {
+function makePool(query: Queryable['query']) {
   const log: string[] = [];
   const connections: EventEmitter[] = [];
   const pool = {
     totalCount: 0,
     query: () => Promise.reject(new Error('the pool itself was queried')),
     connect: async () => {
-      if (connectMs > 0) await new Promise((resolve) => setTimeout(resolve, connectMs));
       log.push('lent');
       const release = (destroy: boolean) => log.push(destroy ? 'destroyed' : 'released');
       const connection = Object.assign(new EventEmitter(), { query, release });
@@ -92,6 +91,20 @@ describe('a database that hangs', () => {
     await Promise.all([outcomes, later]);
   });
 
+  test('two calls while a statement is under way → one next statement for both', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(100, 100);
+    const store = new PostgresDedupeStore({ pool: database });
+    const claims = [store.claim(['a'], LEASE)];
+    await clock.advance(99);
+    claims.push(store.claim(['b'], LEASE), store.claim(['c', 'd'], LEASE));
+    await settled();
+    expect(database.sent).toEqual([['a']]);
+    await clock.advance(101);
+    expect((await Promise.all(claims)).map(({ length }) => length)).toEqual([1, 1, 2]);
+    expect(database.sent).toEqual([['a'], ['b', 'c', 'd']]);
+  });
+
   test('a claim that succeeds after its limit → the inbox releases its keys at once', async () => {
     const clock = useVirtualTime();
     const database = new SlowDatabase(2_500, 0, 0);
@@ -141,7 +154,7 @@ describe('a pool that lends connections', () => {
     const outcomes = await Promise.allSettled([store.claim(['a'], LEASE), store.claim(['b'], LEASE)]);
     expect(outcomes).toMatchObject([{ reason: LOST }, { reason: LOST }]);
     await expect(store.claim(['a'], LEASE)).rejects.toBe(LOST);
-    expect(connect).toHaveBeenCalledTimes(3);
+    expect(connect).toHaveBeenCalledTimes(2);
   });
 
   test('a connection that breaks while it is lent → no uncaught error; its listener goes when it is returned', async () => {
@@ -153,33 +166,6 @@ describe('a pool that lends connections', () => {
     await clock.advance(10);
     await claim;
     expect(connections[0]?.listenerCount('error')).toBe(0);
-  });
-
-  test('a connection that comes after its caller gave up → returned unused', async () => {
-    const clock = useVirtualTime();
-    const database = new SlowDatabase(0);
-    const { pool, log } = makePool(database.query, { connectMs: 2_001 });
-    const store = new PostgresDedupeStore({ pool });
-    const outcome = Promise.allSettled([store.claim(['a'], LEASE)]);
-    await clock.advance(2_001);
-    expect(await outcome).toMatchObject([TOO_LATE]);
-    expect([database.sent, log]).toEqual([[], ['lent', 'released']]);
-  });
-
-  test('a connection that comes after one of two callers gave up → only the other call is sent', async () => {
-    const clock = useVirtualTime();
-    const database = new SlowDatabase(800, 0);
-    const { pool } = makePool(database.query, { connectMs: 700 });
-    const store = new PostgresDedupeStore({ pool });
-    const first = store.claim(['a'], LEASE);
-    await clock.advance(100);
-    const gone = Promise.allSettled([store.claim(['gone'], LEASE)]);
-    await clock.advance(1_300);
-    const kept = store.claim(['kept'], LEASE);
-    await clock.advance(900);
-    await Promise.all([first, kept]);
-    expect(await gone).toMatchObject([TOO_LATE]);
-    expect(database.sent).toEqual([['a'], ['kept']]);
   });
 
   test.each([
