@@ -52,7 +52,7 @@ const COLOURS: Readonly<Record<BulkOutcome['status'], (text: string) => string>>
 const MEANINGS: Readonly<Record<BulkOutcome['status'], string>> = {
   created: 'new trackers',
   existing: 'trackers with the same payload',
-  invalid: 'broke a rule, never sent',
+  invalid: 'broke a rule, so not sent',
   unknown: 'sent, but the response was lost; safe to import again',
   error: 'refused by the service',
 };

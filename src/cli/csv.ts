@@ -64,7 +64,7 @@ export async function openCsv(
       parseRows(Readable.from(decoded()), name, encoding, { ...parserOptions, from });
     const { value: first } = await rows(1).next();
     if (first === undefined)
-      throw new CommandError(`${name} is empty; it must begin with a line that names the columns`);
+      throw new CommandError(`${name} is empty; begin the file with a line that names the columns`);
     const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
     return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2) };
   } catch (error) {
@@ -89,7 +89,7 @@ async function readPipe(stream: AsyncIterable<Buffer>, name: string): Promise<Bu
     size += chunk.length;
     if (size > MAX_PIPE_MIB * 1024 * 1024)
       throw new CommandError(
-        `${name} has more than ${MAX_PIPE_MIB} MiB, the maximum for a pipe; save it as a file and import the file`,
+        `${name} has more than ${MAX_PIPE_MIB} MiB, the maximum for standard input and pipes; save the input as a file, and import the file`,
       );
     chunks.push(chunk);
   }
@@ -223,7 +223,7 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
     handle = await open(path, overwrite ? replace : 'wx', OWNER_ONLY_MODE);
     const stats = await handle.stat();
     if (stats.dev === input.dev && stats.ino === input.ino)
-      throw new CommandError('--failures is the same file as the CSV file to import; choose another file');
+      throw new CommandError('--failures names the CSV file that is imported; choose another file');
     if (stats.isFile()) {
       await handle.truncate();
       await handle.chmod(OWNER_ONLY_MODE);
@@ -233,7 +233,9 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
     await handle?.close();
     if (error instanceof CommandError) throw error;
     if (Object(error).code === 'EEXIST')
-      throw new CommandError(`${path} exists; choose another --failures, or replace it with --overwrite`);
+      throw new CommandError(
+        `${path} exists already; choose another file for --failures, or replace this one with --overwrite`,
+      );
     throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
   }
 }

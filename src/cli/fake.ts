@@ -54,6 +54,7 @@ const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-foun
 const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
+const MAX_KEYS = 20;
 /** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
 /** Shortens the six days of attempts (docs/service.md 8.5) to half a minute, which is enough to restart a receiver. */
@@ -68,10 +69,14 @@ export function addFake(program: Command, terminal: Terminal): void {
     .addOption(
       new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
     )
-    .option('--speed <number>', 'scenario speed; at 60, an hour is a minute', parseSpeed, 1)
-    .option('--fail <what>', 'failure to simulate: [ENDPOINT:]FAILURE[:TIMES]', repeatable(parseFailure))
+    .option('--speed <number>', 'speed: at 60, an hour takes a minute', parseSpeed, 1)
+    .option(
+      '--fail <what>',
+      'failure: 503, reset:2 (twice) or trackers.get:429:all',
+      repeatable(parseFailure),
+    )
     .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
-    .option('--limit <n>', 'requests per second: [ENDPOINT:]NUMBER, or off', repeatable(parseLimit))
+    .option('--limit <n>', 'requests per second: 5, trackers.get:5 or off', repeatable(parseLimit))
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
     .option('--per-call', 'also accept per-call searches')
     .option('--webhook-url <url>', 'URL to send the webhooks to', parseWebhookUrl)
@@ -83,14 +88,14 @@ export function addFake(program: Command, terminal: Terminal): void {
     .addHelpText(
       'after',
       `
-ENDPOINT: "all" or, say, trackers.get. TIMES: a number (default: 1) or "all".
-FAILURE: 400 to 599, ${KINDS.join(', ')}.`,
+Failures: status 400 to 599, reset or timeout (no response), stall (half a
+response), badJson, html (error page), commitThenDrop (carried out, then reset).`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
 
 function parseApiKey(text: string): string {
-  return parseSecret('`--api-key`', text) ?? rejectFlag('api-key', 'a key, not an empty text');
+  return parseSecret('`--api-key`', text) ?? rejectFlag('api-key', 'a key', text);
 }
 
 function parseSpeed(text: string): number {
@@ -101,7 +106,10 @@ function parseWebhookUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isHttp && url.username === '' && url.password === '') return url.href;
-  return rejectFlag('webhook-url', 'an http or https URL without a user name or password');
+  return rejectFlag(
+    'webhook-url',
+    'a URL that begins with http:// or https:// and has no user name or password',
+  );
 }
 
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
@@ -147,6 +155,7 @@ function parseFailure(text: string) {
 async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
   const { host, port, apiKey, play, speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
+  if ((apiKey?.length ?? 0) > MAX_KEYS) rejectFlag('api-key', `given at most ${MAX_KEYS} times`);
   const fake = createFakeTrackingService({
     ...(apiKey !== undefined && { apiKeys: apiKey }),
     play: play.filter((name) => name !== 'none'),

@@ -48,7 +48,7 @@ export function createClient(
   const advice = 'To try the command without an account, run `npx tracking-client fake` in another terminal';
   if (!baseUrl)
     throw new CommandError(
-      `The URL of the service is missing; set TRACKING_BASE_URL or --base-url. ${advice}`,
+      `The URL of the service is missing; set TRACKING_BASE_URL, or pass --base-url. ${advice}`,
     );
   if (!apiKey) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
   const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
@@ -75,7 +75,7 @@ export interface ShipmentFlags extends ServiceFlags {
 
 export function addShipmentFlags(command: Command): Command {
   command
-    .option('--courier <code>', 'courier code; repeat for up to three', repeatable(String))
+    .option('--courier <code>', 'courier code; can be given up to three times', repeatable(String))
     .option('--destination <country>', 'destination country code, which some couriers need')
     .option('--post-code <code>', 'destination post code, which some couriers need');
   return addServiceFlags(command);

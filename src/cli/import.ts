@@ -39,9 +39,9 @@ const MAX_FAULTS = 10;
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
   ['existing', 'a tracker existed already'],
-  ['invalid', 'broke a rule, never sent'],
+  ['invalid', 'broke a rule, so not sent'],
   ['error', 'refused by the service, or not sent'],
-  ['unknown', 'sent, but the response was lost; safe to import again'],
+  ['unknown', 'sent, but without a response; import these rows again, which is safe'],
 ];
 
 export function addImport(program: Command, terminal: Terminal): void {
@@ -51,8 +51,8 @@ export function addImport(program: Command, terminal: Terminal): void {
     .description(
       'Create a tracker (billed) for each row of a CSV file. To read standard input,\ngive "-" as the file.',
     )
-    .option('--failures <file>', 'file for the failed rows (default: beside the CSV file)')
-    .option('--overwrite', 'replace an existing file of failures')
+    .option('--failures <file>', 'file for failed rows (default: next to the CSV file)')
+    .option('--overwrite', 'replace the file of --failures if it exists')
     .option('--delimiter <char>', 'character between fields, or "tab" (default: detected)', parseDelimiter)
     .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8)', parseEncoding)
     .addHelpText(
@@ -60,7 +60,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       `
 The first line names the columns; only trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-In names, case, spaces, "-" and "_" do not matter. Other columns are not sent.`,
+Case, spaces, "-" and "_" in names do not matter. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, terminal);
@@ -132,7 +132,7 @@ function findFaults(cells: readonly string[], fields: Fields, columns: number): 
   const faults: string[] = [];
   if (cells.length > columns)
     faults.push(
-      `${cells.length} fields in ${columns} columns; put quotes around a field that contains the delimiter`,
+      `${cells.length} fields, but the first line names ${columns} columns; put quotes around a field that contains the delimiter`,
     );
   const { trackingNumber = '', shippingDate = '' } = nameCells(cells, fields);
   if (/^\d([.,]\d+)?E\+\d+$/i.test(trackingNumber))
@@ -254,7 +254,7 @@ function formatSummary(
       lines.push(`  ${paint(status.padEnd(9))}${count(summary[status])}  ${colours.dim(meaning)}`);
   }
   const reasons = [...failures.reasons.values()].sort((a, b) => b.count - a.count);
-  if (reasons.length > 0) lines.push(colours.bold('Why'));
+  if (reasons.length > 0) lines.push(colours.bold('Reasons'));
   for (const { text, line, count: times } of reasons.slice(0, MAX_REASONS))
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   const others = reasons.length - MAX_REASONS;

@@ -69,7 +69,9 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
   if (json) terminal.printJson({ listening: url });
   else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops listening.')}`);
   if (secret === undefined)
-    terminal.warn('Webhooks from anyone are accepted; set TRACKING_WEBHOOK_SECRET to require a secret');
+    terminal.warn(
+      'No secret is set, so webhooks from anyone are accepted; set TRACKING_WEBHOOK_SECRET to require one',
+    );
   await untilAborted(terminal.signal);
   await handler.close({ timeoutMs: STOP_GRACE_MS });
   server.close();

@@ -153,7 +153,8 @@ export function formatTimelineLine(event: TrackingEvent, colours: Colours): stri
   return `  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  ${formatEvent(event, colours)}`;
 }
 
-export const NONE_TRACKED = 'None of your trackers is tracked any more; `tracking-client list` shows them';
+export const NONE_TRACKED =
+  'No shipment of this account is being tracked; `tracking-client list` shows all trackers';
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>

@@ -41,7 +41,7 @@ interface NamedTrackersFlags extends ServiceFlags {
 }
 
 function byOption(preset: NamedTrackersFlags['by']): Option {
-  return new Option('--by <kind>', 'what you give: a tracker id, your own id, or a number')
+  return new Option('--by <kind>', 'kind of id: tracker id, your own id, or tracking number')
     .choices(NAMES)
     .default(preset);
 }
@@ -197,11 +197,11 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'no tracker with results has this number; give the id that `tracking-client list` shows, with --by id',
+      'no tracker with results has this number; find its id with `tracking-client list`, and pass the id with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(
-      `${ids.length} trackers have this number; give one of their ids with --by id: ${ids.map(plain).join(', ')}`,
+      `${ids.length} trackers have this number; pass one of these ids with --by id: ${ids.map(plain).join(', ')}`,
     );
   return id;
 }

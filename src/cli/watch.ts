@@ -36,7 +36,7 @@ export function addWatch(program: Command, terminal: Terminal): void {
     .option('--interval <time>', 'time between two polls, such as 2h (default: 15m)', parseInterval);
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
     if (numbers.length > 0 === (flags.all ?? false))
-      throw new CommandError('Give `watch` either tracking numbers or --all');
+      throw new CommandError('`watch` needs either tracking numbers or --all');
     await watch(numbers, flags, terminal);
   });
 }

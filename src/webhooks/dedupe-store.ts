@@ -105,10 +105,11 @@ export function checkClaims(reply: unknown, count: number): readonly Claim[] {
   const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
   if (claims.length === count && claims.every(isClaim)) return claims;
   const index = claims.findIndex((claim) => !isClaim(claim));
-  const got = claims.length === count ? `an invalid claim at index ${index}` : kindOf(reply);
+  const got =
+    claims.length === count ? `an invalid claim at index ${index}` : `${kindOf(reply)} for ${count} keys`;
   throw new TrackingError(
-    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: <1 or more> }, ` +
-      `{ status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }, got ${got}`,
+    `\`store.claim\` returned ${got}; for each key it must return { status: 'acquired', attempt: <1 or more> }, ` +
+      "{ status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }",
   );
 }
 

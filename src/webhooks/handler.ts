@@ -135,7 +135,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
       // The sender repeats what did not enter the inbox.
       if (signal.aborted || isClosing) return respond('closing', request);
       if (read === undefined) {
-        const message = `The body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
+        const message = `The webhook body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
         return refuse(request, new WebhookParseError(message), 'body_too_long');
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
@@ -212,14 +212,17 @@ function resolveHandlerOptions(options: WebhookHandlerOptions) {
 function rejectInboxOptions({ logger, ...options }: WebhookHandlerOptions): void {
   const given = new Map<string, unknown>(Object.entries(options));
   const name = Object.keys(INBOX_OPTIONS).find((key) => given.get(key) !== undefined);
-  if (name !== undefined) throw new ConfigurationError(`Pass \`${name}\` to the inbox, not to the handler`);
+  if (name !== undefined)
+    throw new ConfigurationError(
+      `\`${name}\` is an option of the inbox; pass it to \`new WebhookInbox\`, not to the handler`,
+    );
 }
 
 function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): WebhookInbox {
   if (options.store === undefined && readEnvironment('NODE_ENV') === 'production') {
     const line =
-      'Without a `store`, handled webhook events are remembered in this process only, and handled again after a restart; ' +
-      'pass a RedisDedupeStore or PostgresDedupeStore as `store`';
+      'No `store` is set, so handled webhook events are remembered only until this process ends, and may then be handled again; ' +
+      'pass a RedisDedupeStore or a PostgresDedupeStore as `store`';
     resolveLogger(options.logger).warn(line);
   }
   return new WebhookInbox({ ...options, store: options.store ?? new MemoryDedupeStore() });

@@ -119,7 +119,7 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
-const MISMATCHED = 'is handled as usual, but has fields of an unexpected type';
+const MISMATCHED = 'is handled, although some fields have an unexpected type';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
@@ -163,7 +163,7 @@ async function callWithTimeout(
   controller?: AbortController,
 ): Promise<void> {
   const buildError = () => {
-    const message = `The webhook callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`;
+    const message = `The callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`;
     const error = new TrackingError(message);
     controller?.abort(error);
     return error;
@@ -242,7 +242,7 @@ class Round {
     const exhausted = job.items.filter((item) => isClaimed(item) && isExhausted(item));
     const uncalled = exhausted.length > 0 && job.items.some(isFirst) ? exhausted : [];
     for (const item of uncalled) {
-      const message = `The callback was not called: this is attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
+      const message = `The callback was not called, because this is attempt ${item.attempt} and \`maxAttempts\` is ${maxAttempts}`;
       await this.#deadLetter(item, new TrackingError(message));
     }
     // Leave out items that another receiver took over, and those whose lease could not be renewed.
@@ -329,7 +329,7 @@ class Round {
       const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
       if (items.length > 0) await this.#claim(items, isClaimed);
       if (this.#callUnderWay?.items.every(isClaimed) === false) {
-        this.#abortCall('another receiver has taken over its event');
+        this.#abortCall('another process now handles the event');
       }
     };
     this.#renewal ??= renew().finally(() => {
@@ -362,17 +362,17 @@ class Round {
   #checkLease(): void {
     // The lease may have been renewed since the timer was set. This timer alone must not keep the process alive.
     if (systemClock.now() < this.#leaseEndsAt) this.#leaseTimer.set(this.#leaseEndsAt, false);
-    else this.#abortCall('another receiver may take over its event');
+    else this.#abortCall('another process may now handle the event, too');
   }
 
   #abortCall(reason: string): void {
     const call = this.#callUnderWay;
     if (call === undefined || call.controller.signal.aborted) return;
     call.hasLostLease = true;
-    const lease = `the lease was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
+    const lease = `The lease of the event was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs})`;
     call.controller.abort(
       new TrackingError(
-        `This callback should stop: ${lease}, and ${reason}; if that happens often, raise \`leaseMs\``,
+        `${lease}, and ${reason}; stop this callback, and raise \`leaseMs\` if this happens often`,
       ),
     );
   }

@@ -113,7 +113,7 @@ export class MemoryDedupeStore implements DedupeStore {
       const oldest = this.#keys.leastRecent();
       if (unseen === 0 || oldest === undefined) {
         throw new TrackingError(
-          `The memory store has no room for ${newCount} more keys: too many of its ${this.#maxKeys} keys (\`maxKeys\`) belong to events that are being handled; raise \`maxKeys\``,
+          `The MemoryDedupeStore is full (\`maxKeys\` is ${this.#maxKeys}), because too many events are being handled at the same time; raise \`maxKeys\``,
         );
       }
       const [key, state] = oldest;

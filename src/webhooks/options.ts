@@ -147,20 +147,24 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
   checkOptions(callbackOptions, callbacks);
   const { onEvent, onEvents, onProofOfDelivery, onOther } = callbacks;
   if (onEvent !== undefined && onEvents !== undefined) {
-    throw new ConfigurationError('Pass `onEvent` or `onEvents`, not both');
+    throw new ConfigurationError('Both `onEvent` and `onEvents` are set; pass only one of them');
   }
   if ((onEvent ?? onEvents ?? onProofOfDelivery ?? onOther) === undefined) {
-    throw new ConfigurationError('Pass at least one callback for webhooks, such as `onEvent`');
+    throw new ConfigurationError('No webhook callback is set; pass at least one, such as `onEvent`');
   }
   return callbacks;
 }
 
 const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
-  claim: 'The store failed to claim events, so no callback runs for them until they are delivered again',
-  renew: 'The store failed to renew the leases of events, so another receiver may handle them, too',
-  commit: 'The store failed to remember handled events, so duplicates may be handled again',
-  release: 'The store failed to release events, so they cannot be handled before their lease ends',
-  parse: 'A webhook is not as documented',
+  claim:
+    'The store could not look up the events of a webhook, so the callback waits for the next delivery of the webhook',
+  renew:
+    'The store could not extend the lease of events (`leaseMs`), so another process may handle these events, too',
+  commit:
+    'The store could not mark events as handled, so they may be handled again if they are delivered again',
+  release:
+    'The store could not release events after a failure, so they can be handled again only after `leaseMs`',
+  parse: 'A webhook differs from the documentation of the service',
   callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed',
   other: '`onOther` failed',
@@ -207,7 +211,7 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
   const { store, onDeadLetter } = settings;
   if (maxAttempts !== undefined && onDeadLetter === undefined) {
     throw new ConfigurationError(
-      '`maxAttempts` needs `onDeadLetter`, which takes an event after its last attempt',
+      '`maxAttempts` is set without `onDeadLetter`; pass `onDeadLetter`, which gets each event after its last attempt',
     );
   }
   const observer = onError ?? logErrors(logger);

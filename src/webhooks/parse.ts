@@ -284,8 +284,9 @@ const MAX_ISSUES_TOLD = 3;
 /** @param problem - a verb phrase about the item */
 export function buildItemError(problem: string, { index, issues }: ItemIssues): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
-  if (issues.length > MAX_ISSUES_TOLD) messages.push(`and ${issues.length - MAX_ISSUES_TOLD} more`);
-  return new WebhookParseError(`Item ${index} of a webhook ${problem}: ${messages.join('; ')}`);
+  const more = issues.length - MAX_ISSUES_TOLD;
+  if (more > 0) messages.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
+  return new WebhookParseError(`A webhook item (index ${index}) ${problem}: ${messages.join('; ')}`);
 }
 
 /** Returns the path of an issue without positions in lists. */

@@ -21,7 +21,7 @@ export function buildAuthenticator(
       current = await secret();
     } catch (cause) {
       throw new ConfigurationError(
-        'The `secret` function threw an error (the `cause`), so the webhook could not be checked',
+        'The `secret` function threw an error, so the webhook could not be checked; see `cause`',
         { cause },
       );
     }
@@ -33,7 +33,7 @@ function checkBearer(authorization: string | null, digests: readonly Buffer[]): 
   const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
   if (token === undefined) {
     throw new WebhookAuthenticationError(
-      `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
+      `The webhook came without a bearer token (its \`Authorization\` is ${kindOf(authorization ?? undefined)}); set the webhook secret at the sender`,
     );
   }
   // A header contains one character for each byte, so latin1 restores the bytes that were sent.
@@ -41,7 +41,9 @@ function checkBearer(authorization: string | null, digests: readonly Buffer[]): 
   // All digests have the same length and every secret is compared, so the time taken tells nothing about a secret.
   const matches = digests.filter((known) => timingSafeEqual(known, sent));
   if (matches.length === 0) {
-    throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
+    throw new WebhookAuthenticationError(
+      'The webhook came with another bearer token than the webhook secret; use the same secret here and at the sender',
+    );
   }
 }
 
@@ -55,14 +57,19 @@ function trimEnd(token: string): string {
 function digestSecrets(secret: unknown): Buffer[] {
   const secrets: unknown[] = Array.isArray(secret) ? secret : [secret];
   if (secrets.length === 0) {
-    throw new ConfigurationError('Expected `secret` to contain at least one secret, got an empty list');
+    throw new ConfigurationError('`secret` is an empty list; pass at least one secret');
   }
   return secrets.map((value) => {
     if (typeof value === 'string' && value !== '' && value.trim() === value) return digest(value, 'utf8');
-    const got =
-      typeof value === 'string' && value !== '' ? 'a string with white space around it' : kindOf(value);
+    if (value === undefined || value === '') {
+      throw new ConfigurationError(
+        '`secret` is missing; pass the webhook secret, or `false` to accept webhooks from anyone',
+      );
+    }
     throw new ConfigurationError(
-      `Expected \`secret\` to be a non-empty string, a list of such strings, a function, or false (which accepts webhooks from anyone), got ${got}`,
+      typeof value === 'string'
+        ? '`secret` begins or ends with white space; remove it'
+        : `Expected \`secret\` to be a string, a list of strings, a function or false, got ${kindOf(value)}`,
     );
   });
 }

@@ -131,7 +131,8 @@ describe('list', () => {
   it('--tracked, and no tracker is tracked any more → a message, exit code 0', async () => {
     const { fake } = await connectWithTrackers();
     for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).stopTracking();
-    const stderr = 'None of your trackers is tracked any more; `tracking-client list` shows them\n';
+    const stderr =
+      'No shipment of this account is being tracked; `tracking-client list` shows all trackers\n';
     expect(await runLine('list --tracked')).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
 });
@@ -154,8 +155,8 @@ describe('stop', () => {
     const { exitCode, stderr } = await runLine(`stop ${NUMBER} LX000000001CN --by number`);
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
-      `${NUMBER}  2 trackers have this number; give one of their ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker with results has this number; give the id that `tracking-client list` shows, with --by id',
+      `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
+      'LX000000001CN  no tracker with results has this number; find its id with `tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);

@@ -48,7 +48,7 @@ describe('the flags of the fake', () => {
   });
 
   const webhookUrlRule =
-    'Expected `--webhook-url` to be an http or https URL without a user name or password';
+    'Expected `--webhook-url` to be a URL that begins with http:// or https:// and has no user name or password';
   const limitRule = 'Expected `--limit` to be [ENDPOINT:]NUMBER or off, with a NUMBER from 0 to 1000000';
   it.each([
     ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
@@ -77,7 +77,7 @@ describe('the flags of the fake', () => {
       'Expected `--webhook-secret` or TRACKING_WEBHOOK_SECRET to be visible ASCII characters without spaces',
     ],
     ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
-    ['--api-key=', 'Expected `--api-key` to be a key, not an empty text'],
+    ['--api-key=', 'Expected `--api-key` to be a key, got ""'],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(() => parse(line)).toThrow(expect.objectContaining({ exitCode: 2, message: flaw }));

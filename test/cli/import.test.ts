@@ -72,7 +72,7 @@ describe('import', () => {
       '',
     ]);
     expect(lines().slice(4)).toEqual([
-      'Why',
+      'Reasons',
       expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 4\)$/),
       expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 6\)$/),
       expect.stringMatching(
@@ -160,13 +160,13 @@ describe('import', () => {
   });
 
   it.each<[string, string | Buffer, RegExp]>([
-    ['an empty file', '', /rows\.csv is empty; it must begin with a line that names the columns\n$/],
+    ['an empty file', '', /rows\.csv is empty; begin the file with a line that names the columns\n$/],
     ['no column of numbers', 'reference\nx\n', /no column trackingNumber; .* is now: reference\n$/],
     ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is not valid CSV: Quote Not Closed/],
     [
       'more fields than columns',
       `trackingNumber,title\nLA680658838NL,Box\n${NUMBER},Box, red\n`,
-      /: \S+ cannot be imported; nothing was sent.*\n {2}line 3: 3 fields in 2 columns; .*\n$/,
+      /: \S+ cannot be imported; nothing was sent.*\n {2}line 3: 3 fields, but the first line names 2 columns; .*\n$/,
     ],
     ['Latin-1 as UTF-8', latin1, /: Line 3 of \S+ is not UTF-8 text; .*--encoding latin1.*\n$/],
     ['a field twice', 'trackingNumber,order_number,Order Number\n', /the column orderNumber twice; .*\n$/],
@@ -188,7 +188,7 @@ describe('import', () => {
         /^ {2}line 2: the spreadsheet has shortened the tracking number to 1,23457E\+11; /,
       ),
       expect.stringMatching(/^ {2}line 3: the date 15\.11\.2026 must have the form YYYY-MM-DD/),
-      expect.stringMatching(/^ {2}line 4: 4 fields in 3 columns; /),
+      expect.stringMatching(/^ {2}line 4: 4 fields, but the first line names 3 columns; /),
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
         expect.stringMatching(new RegExp(`^ {2}line ${line}: .*11/15/26`)),
       ),
@@ -222,7 +222,7 @@ describe('import', () => {
     ]);
     expect(exitCode).toBe(2);
     expect(output.stderr).toBe(
-      'tracking-client: /dev/zero has more than 64 MiB, the maximum for a pipe; save it as a file and import the file\n',
+      'tracking-client: /dev/zero has more than 64 MiB, the maximum for standard input and pipes; save the input as a file, and import the file\n',
     );
     expect(fake.requests).toEqual([]);
   });
@@ -298,7 +298,7 @@ describe('import', () => {
       const { fake, exitCode, output } = await importRows(buildCsv(2), ['--failures', findPath('mine.csv')]);
       expect(exitCode).toBe(2);
       expect(output.stderr).toMatch(
-        /mine\.csv exists; choose another --failures, or replace it with --overwrite\n$/,
+        /mine\.csv exists already; choose another file for --failures, or replace this one with --overwrite\n$/,
       );
       expect(await readFile(findPath('mine.csv'), 'utf8')).toBe('earlier');
       expect(fake.requests).toEqual([]);

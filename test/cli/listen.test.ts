@@ -50,7 +50,7 @@ describe('listen', () => {
   it('no secret → accepted, with a warning', async () => {
     const { fake, url, output } = await start();
     expect((await createWebhookSender({ target: url, fake }).flush()).accepted).toBe(1);
-    expect(output.stderr).toMatch(/^Webhooks from anyone are accepted/);
+    expect(output.stderr).toMatch(/^No secret is set, so webhooks from anyone are accepted/);
   });
 
   it('--json → the URL, then one event per line', async () => {

@@ -32,8 +32,8 @@ describe('the command', () => {
     ['track A B', /^tracking-client: too many arguments for 'track'.*\n$/],
     ['fake --prot 1', "tracking-client: unknown option '--prot' (Did you mean --port?); see --help\n"],
     ['fake --port', "tracking-client: option '-p, --port <number>' argument missing; see --help\n"],
-    ['watch', 'tracking-client: Give `watch` either tracking numbers or --all\n'],
-    ['watch --all RR123456785CN', 'tracking-client: Give `watch` either tracking numbers or --all\n'],
+    ['watch', 'tracking-client: `watch` needs either tracking numbers or --all\n'],
+    ['watch --all RR123456785CN', 'tracking-client: `watch` needs either tracking numbers or --all\n'],
     [
       'watch X --interval 5d',
       'tracking-client: Expected `--interval` to be a time from 1s to 24h, as in 30s, 15m or 2h, got "5d"\n',
@@ -68,14 +68,19 @@ describe('the command', () => {
 
   it('more API keys than a fake accepts → one sentence, exit code 2', async () => {
     const { exitCode, stderr } = await runLine(`fake${' --api-key k'.repeat(21)}`);
-    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^tracking-client: .*1 to 20 keys.*\n$/)]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^tracking-client: Expected `--api-key` to be given at most 20 times\n$/),
+    ]);
   });
 
   it('no base URL → one sentence, exit code 2', async () => {
     setEnvironment('', 'a-key');
     const { exitCode, stderr } = await runLine('track RR123456785CN');
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(' The URL of the service is missing; set TRACKING_BASE_URL or --base-url.');
+    expect(stderr).toContain(
+      ' The URL of the service is missing; set TRACKING_BASE_URL, or pass --base-url.',
+    );
   });
 
   it.each([

@@ -73,7 +73,7 @@ describe('watch', () => {
     const { watch, output } = setUp();
     expect(await watch('--all')).toBe(0);
     expect(output.stderr).toBe(
-      'None of your trackers is tracked any more; `tracking-client list` shows them\n',
+      'No shipment of this account is being tracked; `tracking-client list` shows all trackers\n',
     );
   });
 

@@ -75,10 +75,18 @@ describe('no onRefused', () => {
   });
 
   test.each<[string, Request, string]>([
-    ['a wrong bearer', post(E1, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
+    [
+      'a wrong bearer',
+      post(E1, { authorization: 'Bearer wrong' }),
+      'The webhook came with another bearer token',
+    ],
     ['a body that is no JSON', post('{"a-name'), '`body` (a string of 8 characters) is not valid JSON'],
     ['a compressed body', post(E1, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body, got the'],
-    ['a long body', post(E1, { 'content-length': '99999999' }), 'The body is longer than 2097152 bytes'],
+    [
+      'a long body',
+      post(E1, { 'content-length': '99999999' }),
+      'The webhook body is longer than 2097152 bytes',
+    ],
   ])('%s → one line that names the rule and shows nothing of the request', async (_title, request, rule) => {
     await makeHandler()(request);
     const { calls } = vi.mocked(console.warn).mock;
@@ -92,7 +100,9 @@ describe('no onRefused', () => {
     const handler = makeHandler({ store });
     for (let count = 0; count < 100; count += 1) await handler(webhook('e1'));
     expect(console.error).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/^\[tracking-client\] The store failed to claim events, so .*: no database/),
+      expect.stringMatching(
+        /^\[tracking-client\] The store could not look up the events of a webhook, so .*: no database/,
+      ),
       expect.any(Error),
     );
     await vi.advanceTimersByTimeAsync(60_000);

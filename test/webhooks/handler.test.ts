@@ -14,6 +14,8 @@ async function sendBearer(options: Partial<WebhookHandlerOptions>, authorization
   return { response, request, status: response.status, error: onRefused.mock.lastCall?.[0] };
 }
 
+const MISSING = '`secret` is missing; pass the webhook secret, or `false` to accept webhooks from anyone';
+
 describe('methods', () => {
   test('HEAD without authentication → 200, empty', async () => {
     const response = await makeHandler()(new Request('https://app.example.test/', { method: 'HEAD' }));
@@ -56,7 +58,8 @@ describe('authentication', () => {
 
   test('no Authorization header → a message with this reason', async () => {
     expect((await sendBearer({}, undefined)).error).toMatchObject({
-      message: 'Expected `Authorization` to be a bearer token, got undefined',
+      message:
+        'The webhook came without a bearer token (its `Authorization` is undefined); set the webhook secret at the sender',
     });
   });
 
@@ -105,17 +108,17 @@ describe('authentication', () => {
   });
 
   test.each([
-    ['empty', '', 'an empty string'],
-    ['spaces', '  ', 'a string with white space around it'],
-    ['a line break at its end', 's3cret\n', 'a string with white space around it'],
-    ['undefined', undefined, 'undefined'],
-    ['an empty list', [], 'an empty list'],
-    ['a list with an empty one', ['s3cret', ''], 'an empty string'],
-  ])('the option `secret`: %s → ConfigurationError that does not show the secret', (_title, secret, got) => {
+    ['empty', '', MISSING],
+    ['spaces', '  ', '`secret` begins or ends with white space; remove it'],
+    ['a line break at its end', 's3cret\n', '`secret` begins or ends with white space; remove it'],
+    ['undefined', undefined, MISSING],
+    ['a number', 5, 'Expected `secret` to be a string, a list of strings, a function or false, got a number'],
+    ['an empty list', [], '`secret` is an empty list; pass at least one secret'],
+    ['a list with an empty one', ['s3cret', ''], MISSING],
+  ])('the option `secret`: %s → ConfigurationError that does not show it', (_title, secret, message) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     const make = () => makeHandler({ secret: secret as string });
-    expect(make).toThrow(ConfigurationError);
-    expect(make).toThrow(new RegExp(`^Expected \`secret\` (?!.*s3cret).*, got ${got}$`));
+    expect(make).toThrow(new ConfigurationError(message));
   });
 });
 
@@ -128,17 +131,17 @@ describe('options', () => {
     [
       'no callback, though the response would be 200 and every event lost',
       { onEvent: undefined },
-      'Pass at least one callback for webhooks, such as `onEvent`',
+      'No webhook callback is set; pass at least one, such as `onEvent`',
     ],
     [
       'inbox and leaseMs',
       { inbox: makeInbox(), leaseMs: 5 },
-      'Pass `leaseMs` to the inbox, not to the handler',
+      '`leaseMs` is an option of the inbox; pass it to `new WebhookInbox`, not to the handler',
     ],
     [
       'inbox and store',
       { inbox: makeInbox(), store: new MemoryDedupeStore() },
-      'Pass `store` to the inbox, not to the handler',
+      '`store` is an option of the inbox; pass it to `new WebhookInbox`, not to the handler',
     ],
     ['a store as `inbox`', { inbox: new MemoryDedupeStore() }, /`inbox` to be a WebhookInbox/],
     [

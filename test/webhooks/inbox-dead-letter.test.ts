@@ -181,7 +181,9 @@ describe('a callback that kills the process', () => {
         { eventId: 'e101' },
         {
           attempt: 11,
-          error: { message: 'The callback was not called: this is attempt 11, and `maxAttempts` is 10' },
+          error: {
+            message: 'The callback was not called, because this is attempt 11 and `maxAttempts` is 10',
+          },
         },
       ],
     ]);

@@ -104,7 +104,7 @@ describe('a callback beyond callbackTimeoutMs', () => {
     });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(signal?.reason).toMatchObject({
-      message: 'The webhook callback did not finish within 5000 ms (`callbackTimeoutMs`)',
+      message: 'The callback did not finish within 5000 ms (`callbackTimeoutMs`)',
     });
     expect(await processing).toMatchObject({
       outcome: 'failed',

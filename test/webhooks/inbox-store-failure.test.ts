@@ -153,8 +153,8 @@ describe('a release that fails', () => {
 
 describe('a store with invalid replies', () => {
   test.each<[string, (first: Claim | undefined) => unknown, string]>([
-    ['undefined instead of a list', () => undefined, 'undefined'],
-    ['fewer claims than keys', (first) => [first], 'an array of 1 item'],
+    ['undefined instead of a list', () => undefined, 'undefined for 2 keys'],
+    ['fewer claims than keys', (first) => [first], 'an array of 1 item for 2 keys'],
     ['a list with holes', () => Array(2), 'an invalid claim at index 0'],
     ...[
       null,
@@ -180,8 +180,8 @@ describe('a store with invalid replies', () => {
     expect(await inbox.process(TWO, onEvent)).toMatchObject({ outcome: 'unavailable', unavailable: KEYS });
     expect(onEvent).not.toHaveBeenCalled();
     const message =
-      "Expected the store to reply with 2 claims, each { status: 'acquired', attempt: <1 or more> }, " +
-      `{ status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }, got ${got}`;
+      `\`store.claim\` returned ${got}; for each key it must return ` +
+      "{ status: 'acquired', attempt: <1 or more> }, { status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }";
     expect(onError).toHaveBeenCalledExactlyOnceWith(new TrackingError(message), {
       operation: 'claim',
       keys: KEYS,

@@ -164,7 +164,7 @@ describe('onOther', () => {
   });
 });
 
-const MISMATCHED = 'Item 0 of a webhook is handled as usual, but has fields of an unexpected type: ';
+const MISMATCHED = 'A webhook item (index 0) is handled, although some fields have an unexpected type: ';
 const oddOrder = { eventId: 'e1', order: 'third' };
 
 /** Processes bodies one after another; returns the messages of `onError`, and the reports. */
@@ -182,10 +182,12 @@ describe('invalid bodies', () => {
     const broken = tracking('t1', 'e1', { eventId: 1 }, { eventId: 2 }, { eventId: 3 }, { eventId: 4 });
     const { messages } = await tell([{}, broken, null]);
     expect(messages).toEqual([
-      'Item 0 of a webhook was rejected: Expected `tracker` to be an object, got undefined; ' +
+      'A webhook item (index 0) was rejected: Expected `tracker` to be an object, got undefined; ' +
         'Expected `events` to be an array, got undefined',
-      expect.stringMatching(/^Item 1 of a webhook was rejected: (Expected `events.*?; ){3}and 1 more$/),
-      'Item 2 of a webhook was rejected: Expected `trackings[2]` to be an object, got null',
+      expect.stringMatching(
+        /^A webhook item \(index 1\) was rejected: (Expected `events.*?; ){3}and 1 more problem$/,
+      ),
+      'A webhook item (index 2) was rejected: Expected `trackings[2]` to be an object, got null',
     ]);
   });
 
@@ -219,7 +221,9 @@ describe('invalid bodies', () => {
     await makeInbox({ onError: undefined }).process(body, () => {});
     expect(write).toHaveBeenCalledOnce();
     const [line, error] = write.mock.lastCall ?? [];
-    expect(line).toContain(`[tracking-client] A webhook is not as documented: ${error.message}`);
+    expect(line).toContain(
+      `[tracking-client] A webhook differs from the documentation of the service: ${error.message}`,
+    );
     expect(error).toMatchObject({ name: 'WebhookParseError' });
     expect(line).not.toMatch(/a-name|a-place/);
     write.mockRestore();
@@ -246,8 +250,8 @@ test('a retention of exactly 7 days → accepted', () => {
 test.each<[string, unknown, unknown, RegExp]>([
   ['callbacks that are text', 'log', {}, /`callbacks`/],
   ['a misspelt callback', { onevent() {} }, {}, /Unknown option `onevent`/],
-  ['no callback', {}, {}, /at least one callback/],
-  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /not both/],
+  ['no callback', {}, {}, /^No webhook callback is set; /],
+  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /are set; pass only one/],
   ['a wait of NaN', () => {}, { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
   ['a misspelt option', () => {}, { busytimeoutMs: 5 }, /busyTimeoutMs/],
   ['text as options', () => {}, 'soon', /`options`/],

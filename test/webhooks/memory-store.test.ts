@@ -86,7 +86,9 @@ describe('bounds', () => {
     await store.claim(['a'], lease);
     await store.release(['a'], lease);
     await store.claim(['b'], otherLease);
-    await expect(store.claim(['a', 'c'], lease)).rejects.toThrow('no room for 1 more keys');
+    await expect(store.claim(['a', 'c'], lease)).rejects.toThrow(
+      'The MemoryDedupeStore is full (`maxKeys` is ',
+    );
     expect(store.size).toBe(2);
   });
 
