@@ -411,7 +411,8 @@ class SharedBucket {
   #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
     const { runScript, processId, commandTimeoutMs } = this.#settings;
     return new Promise((resolve, reject) => {
-      const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms (\`commandTimeoutMs\`)`));
+      const giveUp = () =>
+        reject(new Error(`no reply within the \`commandTimeoutMs\` of ${commandTimeoutMs} ms`));
       let timer = systemClock.setTimeout(() => {
         timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
       }, commandTimeoutMs);

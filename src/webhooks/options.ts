@@ -155,19 +155,20 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
   return callbacks;
 }
 
+/** Precede the text of an error in its log line; the errors of `parse` need no more words. */
 const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   claim:
-    'The store could not look up the events of a webhook, so the callback waits for the next delivery of the webhook',
+    'The store could not look up the events of a webhook, so the callback waits for the next delivery of the webhook: ',
   renew:
-    'The store could not extend the lease of events (`leaseMs`), so another process may handle these events, too',
+    'The store could not extend the lease of events (`leaseMs`), so another process may handle these events, too: ',
   commit:
-    'The store could not mark events as handled, so they may be handled again if they are delivered again',
+    'The store could not mark events as handled, so they may be handled again if they are delivered again: ',
   release:
-    'The store could not release events after a failure, so they can be handled again only after `leaseMs`',
-  parse: 'A webhook differs from the documentation of the service',
-  callback: 'A webhook callback failed',
-  deadLetter: '`onDeadLetter` failed',
-  other: '`onOther` failed',
+    'The store could not release events after a failure, so they can be handled again only after `leaseMs`: ',
+  parse: '',
+  callback: 'A webhook callback failed: ',
+  deadLetter: '`onDeadLetter` failed: ',
+  other: '`onOther` failed: ',
 };
 
 function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
@@ -179,7 +180,7 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
     const leftOut = isOfStore ? countLeftOut() : 0;
     if (leftOut === undefined) return;
     const fields = { keys, err: error, ...(leftOut > 0 && { similarLinesLeftOut: leftOut }) };
-    log.error(`${ERROR_LINES[operation]}: ${formatError(error)}`, fields);
+    log.error(ERROR_LINES[operation] + formatError(error), fields);
   };
 }
 
