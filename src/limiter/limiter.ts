@@ -216,6 +216,9 @@ export function computeLimit(
  */
 const CLEAN_EVERY_BUCKETS = 256;
 
+/** An idle bucket is kept this long. By then Redis has its last report, and what it knows of other users is out of date. */
+const KEEP_IDLE_MS = 10_000;
+
 interface Bucket {
   acquire(options: AcquireOptions): Promise<Permit>;
   snapshot(): BucketSnapshot;
@@ -227,7 +230,7 @@ export abstract class BucketLimiter implements Limiter {
   readonly maxQueue: number;
   readonly #limits: LimiterOptions['limits'];
   readonly #createBucket: (id: BucketId, configured: ConfiguredLimit) => Bucket;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Map<string, { readonly bucket: Bucket; usedAt: number }>();
 
   /** @internal */
   constructor(
@@ -244,26 +247,29 @@ export abstract class BucketLimiter implements Limiter {
     const { bucket: id, signal } = options;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const key = formatBucketKey(id);
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      if (this.#buckets.size > 0 && this.#buckets.size % CLEAN_EVERY_BUCKETS === 0) this.#forgetIdle();
-      bucket = this.#createBucket(id, findLimit(this.#limits, id));
-      this.#buckets.set(key, bucket);
+    const now = systemClock.now();
+    let entry = this.#buckets.get(key);
+    if (entry === undefined) {
+      if (this.#buckets.size > 0 && this.#buckets.size % CLEAN_EVERY_BUCKETS === 0) this.#forgetIdle(now);
+      entry = { bucket: this.#createBucket(id, findLimit(this.#limits, id)), usedAt: now };
+      this.#buckets.set(key, entry);
     }
-    return bucket.acquire(options);
+    entry.usedAt = now;
+    return entry.bucket.acquire(options);
   }
 
   /** @internal */
   snapshot(id: BucketId): BucketSnapshot {
     const { limit } = findLimit(this.#limits, id);
     const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
-    return this.#buckets.get(formatBucketKey(id))?.snapshot() ?? idle;
+    return this.#buckets.get(formatBucketKey(id))?.bucket.snapshot() ?? idle;
   }
 
-  #forgetIdle(): void {
-    for (const [key, bucket] of this.#buckets) {
+  #forgetIdle(now: number): void {
+    for (const [key, { bucket, usedAt }] of this.#buckets) {
       const { inUse, queued, pausedUntil } = bucket.snapshot();
-      if (inUse === 0 && queued === 0 && pausedUntil === null) this.#buckets.delete(key);
+      const isIdle = inUse === 0 && queued === 0 && pausedUntil === null;
+      if (isIdle && now - usedAt >= KEEP_IDLE_MS) this.#buckets.delete(key);
     }
   }
 }

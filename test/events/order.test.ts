@@ -201,15 +201,6 @@ describe('latestEvent', () => {
 });
 
 describe('isNewerEvent', () => {
-  test('any two events → true only for the one that latestEvent chooses', () => {
-    fc.assert(
-      fc.property(anyEvent, anyEvent, (a, b) => {
-        expect(isNewerEvent(a, b)).toBe(latestEvent([a, b]) === a);
-        expect(isNewerEvent(a, b) && isNewerEvent(b, a)).toBe(false);
-      }),
-    );
-  });
-
   test('any events with a time → one comparison after another ends at an event as new as latestEvent', () => {
     const timed = anyEvent.filter(({ occurrenceDatetime }) => /T\d/.test(occurrenceDatetime ?? ''));
     fc.assert(

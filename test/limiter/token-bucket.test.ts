@@ -104,7 +104,20 @@ describe('buckets', () => {
 
 describe('many accounts', () => {
   test.each<[what: string, use: (limiter: ReturnType<typeof makeLimiter>) => Promise<unknown>]>([
-    ['tokens in use', ({ sent }) => sent(3)],
+    [
+      'tokens that were granted and not sent yet',
+      async ({ acquire, clock }) => {
+        for (let call = 0; call < 3; call += 1) acquire();
+        await clock.advance(20_000);
+      },
+    ],
+    [
+      'an announced limit of 2, used five seconds ago',
+      async ({ respond, clock }) => {
+        await respond(1, { announcedLimit: 2 });
+        await clock.advance(5_000);
+      },
+    ],
     [
       'a paused endpoint and all tokens free',
       async ({ respond, clock }) => {
@@ -131,7 +144,7 @@ describe('many accounts', () => {
     for (let call = 0; call < 5; call += 1) acquire({ bucket: busy });
     for (let account = 0; account < 2_000; account += 1) {
       await respond(1, { announcedLimit: 2 }, { bucket: { ...bucket, account: `account-${account}` } });
-      if (account % 100 === 0) await clock.advance(1_010);
+      if (account % 100 === 0) await clock.advance(10_010);
     }
     // A bucket that was deleted has the limit of the table again.
     const known = Array.from({ length: 2_000 }, (_, account) =>
