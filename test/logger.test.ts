@@ -1,13 +1,20 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
-import { formatError, resolveLogger } from '../src/observability/logger.ts';
+import { type LogLevel, resolveLogger } from '../src/observability/logger.ts';
 import { settled } from './support/settled.ts';
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 
 function makeLogger() {
   return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+}
+
+/** Logs a line of each level, and returns the methods of the logger that were called. */
+function readLogged(logger: ReturnType<typeof makeLogger>, level?: LogLevel) {
+  const lines = resolveLogger(logger, level);
+  for (const method of METHODS) lines[method]('line');
+  return METHODS.filter((method) => logger[method].mock.calls.length > 0);
 }
 
 test.each([
@@ -17,10 +24,7 @@ test.each([
   ['error', ['error']],
   ['silent', []],
 ] as const)('level %s → lines of %j', (level, expected) => {
-  const logger = makeLogger();
-  const leveled = resolveLogger(logger, level);
-  for (const method of METHODS) leveled[method]('line');
-  expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(expected);
+  expect(readLogged(makeLogger(), level)).toEqual(expected);
 });
 
 test('a logger that is an instance of a class → its methods are called on the instance', () => {
@@ -84,13 +88,6 @@ test('an error of another realm → logged with name, message, code and stack', 
   expect(Object.keys(logger.error.mock.calls[0]?.[1].err)).toEqual(['name', 'message', 'code', 'stack']);
 });
 
-test.each([
-  ['of this realm', new TypeError('no such order')],
-  ['of another realm', runInNewContext("new TypeError('no such order')")],
-])('formatError of an error %s → its message', (_name, error) => {
-  expect(formatError(error)).toBe('no such order');
-});
-
 const circular: { self?: unknown } = {};
 circular.self = circular;
 
@@ -104,74 +101,39 @@ test.each([
   expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
 });
 
-test('a logger that throws on the fields → the line is logged without fields', () => {
-  const lines: string[] = [];
-  const error = (line: string, fields?: object) => {
-    if (fields !== undefined) throw new Error('cannot write fields');
-    lines.push(line);
-  };
-  resolveLogger({ ...makeLogger(), error }, 'debug').error('line', { code: 1 });
-  expect(lines).toEqual(['[tracking-client] line']);
-});
-
 describe('TRACKING_LOG', () => {
-  function readLinesAt(level: string, option?: 'error') {
-    vi.stubEnv('TRACKING_LOG', level);
-    const logger = makeLogger();
-    const lines = resolveLogger(logger, option);
-    for (const method of METHODS) lines[method]('line');
-    return METHODS.filter((method) => logger[method].mock.calls.length > 0);
-  }
-
   test.each([
     ['debug', ['debug', 'info', 'warn', 'error']],
     ['ERROR', ['error']],
     ['silent', []],
     ['', ['warn', 'error']],
   ])('%j → lines of %j', (level, methods) => {
-    expect(readLinesAt(level)).toEqual(methods);
+    vi.stubEnv('TRACKING_LOG', level);
+    expect(readLogged(makeLogger())).toEqual(methods);
   });
 
   test('an unknown level → one warning that lists the levels, then the default level', () => {
     vi.stubEnv('TRACKING_LOG', 'verbose');
     const logger = makeLogger();
-    const lines = resolveLogger(logger);
-    for (const method of METHODS) lines[method]('line');
+    expect(readLogged(logger)).toEqual(['warn', 'error']);
     expect(logger.warn.mock.calls).toEqual([
       [
         `[tracking-client] Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got 'verbose'; the log level is "warn"`,
       ],
       ['[tracking-client] line'],
     ]);
-    expect(logger.error).toHaveBeenCalledOnce();
-    expect(logger.info).not.toHaveBeenCalled();
   });
 
   test('an environment that may not be read, as in Deno → the default level', () => {
-    const env = new Proxy(
-      {},
-      {
-        get: () => {
-          throw new Error('Requires env access');
-        },
-      },
-    );
-    vi.spyOn(process, 'env', 'get').mockReturnValue(env);
-    const logger = makeLogger();
-    const lines = resolveLogger(logger);
-    for (const method of METHODS) lines[method]('line');
-    expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(['warn', 'error']);
+    const get = () => {
+      throw new Error('Requires env access');
+    };
+    vi.spyOn(process, 'env', 'get').mockReturnValue(new Proxy({}, { get }));
+    expect(readLogged(makeLogger())).toEqual(['warn', 'error']);
   });
 
   test.each(['debug', 'verbose'])('%s beside a level in the options → that level, no warning', (word) => {
-    expect(readLinesAt(word, 'error')).toEqual(['error']);
+    vi.stubEnv('TRACKING_LOG', word);
+    expect(readLogged(makeLogger(), 'error')).toEqual(['error']);
   });
-});
-
-test('warnOnce → a warning for the first line with a key, `debug` for the later ones', () => {
-  const logger = makeLogger();
-  const lines = resolveLogger(logger, 'debug');
-  for (const key of ['a', 'a', 'b']) lines.warnOnce(key, key);
-  expect(logger.warn.mock.calls).toEqual([['[tracking-client] a'], ['[tracking-client] b']]);
-  expect(logger.debug.mock.calls).toEqual([['[tracking-client] a']]);
 });

@@ -53,15 +53,6 @@ test.each([
 });
 
 describe('maskValue', () => {
-  test('strings and names at any depth → masked in a copy, the rest unchanged', () => {
-    const value = { a: [`Bearer ${SECRET}`, 5, null, true], [SECRET]: { b: SECRET } };
-    expect(maskValue(value, SECRET)).toEqual({
-      a: ['Bearer [redacted]', 5, null, true],
-      '[redacted]': { b: '[redacted]' },
-    });
-    expect(value.a[0]).toBe(`Bearer ${SECRET}`);
-  });
-
   test('a value nested ten thousand levels deep → masked without a stack overflow', () => {
     const depth = 10_000;
     const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
@@ -70,15 +61,6 @@ describe('maskValue', () => {
 });
 
 describe('maskHeaders', () => {
-  test('a header with the secret → masked in a copy, the other headers unchanged', () => {
-    const headers = new Headers({ 'x-echo': `Bearer ${SECRET}`, 'x-other': 'a' });
-    expect([...maskHeaders(headers, SECRET)]).toEqual([
-      ['x-echo', 'Bearer [redacted]'],
-      ['x-other', 'a'],
-    ]);
-    expect(headers.get('x-echo')).toBe(`Bearer ${SECRET}`);
-  });
-
   test('several cookies, one with the secret → all kept, the secret is masked', () => {
     const headers = new Headers();
     headers.append('set-cookie', `a=${SECRET}`);
@@ -128,12 +110,6 @@ describe('maskCause', () => {
     for (let copy = Object(maskCause(cause, SECRET)); copy instanceof Error; copy = Object(copy.cause))
       messages.push(copy.message);
     expect(messages).toEqual([1, 2, 3, 4, 5].map((level) => `${level} [redacted]`));
-  });
-
-  test('an error that is its own cause → no endless loop', () => {
-    const cause = new Error(SECRET);
-    cause.cause = cause;
-    expect(shown(maskCause(cause, SECRET))).not.toContain(SECRET);
   });
 
   test.each([

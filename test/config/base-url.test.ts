@@ -34,51 +34,32 @@ describe('accepted', () => {
 });
 
 const EXAMPLE = 'as in https://api.example.com/public/v1';
+const UNENCRYPTED =
+  '`baseUrl` begins with http://, so the API key would be sent unencrypted; use https://, or set `allowInsecureHttp`';
+const CREDENTIALS =
+  '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`';
+const QUERY = '`baseUrl` contains a query (`?`) or a fragment (`#`); remove it';
+const MISSING = `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`;
+const noUrl = (length: number) =>
+  `\`baseUrl\` (a string of ${length} characters) is not an https:// URL; write it ${EXAMPLE}`;
 
-describe('refused', () => {
-  test.each(['http://host.test/v1', 'http://localhost.evil.test/v1', 'http://127.0.0.1.evil.test'])(
-    '%s → ConfigurationError, because the key would be sent unencrypted',
-    (value) => {
-      expect(() => resolveBaseUrl(value, false)).toThrow(
-        /^`baseUrl` begins with http:\/\/, so the API key would be sent unencrypted; use https:\/\/, or set `allow/,
-      );
-    },
-  );
-
-  test.each(['ftp://host.test', 'file:///etc', 'javascript:alert(1)'])(
-    '%s → ConfigurationError, also with allowInsecureHttp',
-    (value) => {
-      expect(() => resolveBaseUrl(value, true)).toThrow(ConfigurationError);
-    },
-  );
-
-  test.each(['https://user@host.test', 'https://user:hunter2@host.test', 'https://:hunter2@host.test'])(
-    '%s → ConfigurationError that does not print the credentials',
-    (value) => {
-      expect(() => resolveBaseUrl(value, false)).toThrow(
-        new ConfigurationError(
-          '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`',
-        ),
-      );
-    },
-  );
-
-  test.each(['https://host.test/v1?key=hunter2', 'https://host.test/v1#x'])(
-    '%s → ConfigurationError',
-    (value) => {
-      expect(() => resolveBaseUrl(value, false)).toThrow(
-        new ConfigurationError('`baseUrl` contains a query (`?`) or a fragment (`#`); remove it'),
-      );
-    },
-  );
-
-  test.each([
-    [undefined, `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`],
-    ['', `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`],
-    [5, 'Expected `baseUrl` to be a string or a URL, got 5'],
-    ['host.test/v1', `\`baseUrl\` (a string of 12 characters) is not an https:// URL; write it ${EXAMPLE}`],
-    ['not a url', `\`baseUrl\` (a string of 9 characters) is not an https:// URL; write it ${EXAMPLE}`],
-  ])('%j → ConfigurationError that names the kind, and what to set', (value, message) => {
-    expect(() => resolveBaseUrl(value, false)).toThrow(new ConfigurationError(message));
-  });
+test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
+  ['http://host.test/v1', false, UNENCRYPTED],
+  ['http://localhost.evil.test/v1', false, UNENCRYPTED],
+  ['http://127.0.0.1.evil.test', false, UNENCRYPTED],
+  ['ftp://host.test', true, noUrl(15)],
+  ['file:///etc', true, noUrl(11)],
+  ['javascript:alert(1)', true, noUrl(19)],
+  ['https://user@host.test', false, CREDENTIALS],
+  ['https://user:hunter2@host.test', false, CREDENTIALS],
+  ['https://:hunter2@host.test', false, CREDENTIALS],
+  ['https://host.test/v1?key=hunter2', false, QUERY],
+  ['https://host.test/v1#x', false, QUERY],
+  [undefined, false, MISSING],
+  ['', false, MISSING],
+  [5, false, 'Expected `baseUrl` to be a string or a URL, got 5'],
+  ['host.test/v1', false, noUrl(12)],
+  ['not a url', false, noUrl(9)],
+])('%j, allowInsecureHttp %s → ConfigurationError that does not print it', (value, isAllowed, message) => {
+  expect(() => resolveBaseUrl(value, isAllowed)).toThrow(new ConfigurationError(message));
 });
