@@ -52,11 +52,6 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
-  test('a client with limits → the new client shares them', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 5 } } });
-    expect(client.withOptions({ timeoutMs: 5 }).rateLimits()['couriers.list'].limit).toBe(5);
-  });
-
   test.each<[string, object]>([
     ['rateLimit', { rateLimit: { limits: { 'couriers.list': 5 } } }],
     ['rateLimit', { rateLimit: false }],

@@ -93,17 +93,6 @@ describe('reading of inputs', () => {
     await run.return();
   });
 
-  test('150 inputs, then an error of the source → 150 outcomes, then the error', async () => {
-    function* broken() {
-      yield* makeInputs(150);
-      throw new Error('line 151 is no row');
-    }
-    const { sent, statuses, error } = await createAll(created, broken());
-    expect(sent.map((chunk) => chunk.length)).toEqual([100, 50]);
-    expect(statuses).toEqual(Array.from({ length: 150 }, () => 'created'));
-    expect(error).toEqual(new Error('line 151 is no row'));
-  });
-
   test('promises of another realm, as under some test runners → awaited like any other promise', async () => {
     const results = [`{ done: false, value: { trackingNumber: 'LA680658838NL' } }`, '{ done: true }'];
     const next = () => runInNewContext(`Promise.resolve(${results.shift()})`);

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
-import { ConfigurationError, TrackingError } from '../../src/errors.ts';
+import { TrackingError } from '../../src/errors.ts';
 import type { RequestOptions, TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, catchRejection, makeClient, networkFailure, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
@@ -177,25 +177,6 @@ describe('an error before a call → has no facts of a call', () => {
   ])('%s', async (_what, fail) => {
     const error = await catchRejection(fail());
     expect(error).toBeInstanceOf(TrackingError);
-    for (const fact of FACTS) expect(error).not.toHaveProperty(fact);
-  });
-});
-
-describe('an abort by the caller with a TrackingError as reason → rejects with it, unchanged', () => {
-  test.each<[when: string, script: Step, options: TrackingClientOptions]>([
-    ['while the key is fetched', {}, { apiKey: () => new Promise<string>(() => {}) }],
-    ['before the headers', never, {}],
-    ['before the next attempt', { status: 500 }, {}],
-  ])('%s', async (_when, script, options) => {
-    const reason = new ConfigurationError('The server stops');
-    const controller = new AbortController();
-    const { client } = makeClient(script, options);
-    const error = await settleInVirtualTime(() => {
-      const call = client.couriers.list({ signal: controller.signal });
-      setTimeout(() => controller.abort(reason), 10);
-      return catchRejection(call);
-    });
-    expect(error).toBe(reason);
     for (const fact of FACTS) expect(error).not.toHaveProperty(fact);
   });
 });

@@ -52,16 +52,6 @@ describe('failures of fetch', () => {
     });
     expect(requests).toHaveLength(1);
   });
-
-  test.each([undefined, null, 'response', {}])(
-    'fetch gives %j instead of a response → a typed error',
-    async (value) => {
-      // Values that a broken stub in a consumer's test could return.
-      const fetch = (async () => value) as unknown as typeof globalThis.fetch;
-      const { client } = makeClient({}, { ...once, fetch });
-      expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
-    },
-  );
 });
 
 const coded = (code: unknown, fields: object = {}) => Object.assign(new Error('socket'), { code, ...fields });
