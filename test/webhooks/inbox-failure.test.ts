@@ -60,25 +60,15 @@ describe('a callback that fails', () => {
     ]);
   });
 
-  test.each<[string, WebhookCallbacks, object, string, string[]]>([
-    [
-      'onEvent',
-      { onEvent: () => Promise.reject(failure) },
-      tracking('t1', 'e1'),
-      'callback',
-      [buildKey('e1')],
-    ],
-    [
-      'onProofOfDelivery',
-      { onProofOfDelivery: () => Promise.reject(failure) },
-      proofOfDelivery('t1'),
-      'callback',
-      [expect.stringMatching(/^t1:/)],
-    ],
-    ['onOther', { onOther: () => Promise.reject(failure) }, proofOfDelivery('t1'), 'other', []],
+  const reject = () => Promise.reject(failure);
+
+  test.each<[WebhookCallbacks, object, string, string[]]>([
+    [{ onEvent: reject }, tracking('t1', 'e1'), 'callback', [buildKey('e1')]],
+    [{ onProofOfDelivery: reject }, proofOfDelivery('t1'), 'callback', [expect.stringMatching(/^t1:/)]],
+    [{ onOther: reject }, proofOfDelivery('t1'), 'other', []],
   ])(
-    '%s fails → outcome failed, onError gets operation and keys',
-    async (_title, callbacks, item, operation, keys) => {
+    '%o fails → outcome failed, onError gets operation and keys',
+    async (callbacks, item, operation, keys) => {
       const onError = vi.fn();
       const report = await makeInbox({ onError }).process(payload(item), callbacks);
       expect(report).toMatchObject({ outcome: 'failed', failures: [{ keys, error: failure }] });

@@ -40,32 +40,18 @@ describe('handling once', () => {
     });
   });
 
+  const twice = { eventId: 'e1' };
+  const mixed = payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'));
+  const shared = payload(tracking('t2', 'e1'), tracking('t1', 'e1'));
+  const repeated = payload(tracking('t1', twice, twice), tracking('t1', 'e1'));
+  const apart = payload(tracking('t1', late), tracking('t1', early));
+
   test.each<[string, unknown[], string[], object]>([
     ['the same payload again', [E1, E1], ['t1/e1'], { handled: 0, duplicates: 1 }],
-    [
-      'new and seen events mixed',
-      [E1, payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'))],
-      ['t1/e1', 't1/e2', 't2/e3'],
-      { handled: 2, duplicates: 1 },
-    ],
-    [
-      'two trackers that share an event id, in any order',
-      [payload(tracking('t2', 'e1'), tracking('t1', 'e1'))],
-      ['t1/e1', 't2/e1'],
-      { handled: 2 },
-    ],
-    [
-      'an event id twice in one payload',
-      [payload(tracking('t1', { eventId: 'e1' }, { eventId: 'e1' }), tracking('t1', 'e1'))],
-      ['t1/e1'],
-      { handled: 1, duplicates: 2 },
-    ],
-    [
-      'a tracker in two items, the late one first',
-      [payload(tracking('t1', late), tracking('t1', early))],
-      ['t1/early', 't1/late'],
-      {},
-    ],
+    ['new and seen events', [E1, mixed], ['t1/e1', 't1/e2', 't2/e3'], { handled: 2, duplicates: 1 }],
+    ['two trackers that share an event id', [shared], ['t1/e1', 't2/e1'], { handled: 2 }],
+    ['an event id thrice in one payload', [repeated], ['t1/e1'], { handled: 1, duplicates: 2 }],
+    ['a tracker in two items, the late one first', [apart], ['t1/early', 't1/late'], {}],
   ])('%s → each event once, oldest first, tracker by tracker', async (_title, bodies, events, report) => {
     const result = await processAll(...bodies);
     expect(result.handled).toEqual(events);
