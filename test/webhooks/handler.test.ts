@@ -124,33 +124,27 @@ describe('authentication', () => {
 
 describe('options', () => {
   // The wrong names and types on purpose: JavaScript callers have no compiler.
-  test.each<[string, object, string | RegExp]>([
-    ['maxBodyBytes 0', { maxBodyBytes: 0 }, /`maxBodyBytes`/],
-    ['deadlineMs NaN', { deadlineMs: Number.NaN }, /`deadlineMs`/],
-    ['a misspelt option', { onother: () => {} }, /^Unknown option `onother`; known options: onEvent, /],
+  test.each<[object, string | RegExp]>([
+    [{ maxBodyBytes: 0 }, /`maxBodyBytes`/],
+    [{ deadlineMs: Number.NaN }, /`deadlineMs`/],
+    [{ onother: () => {} }, /^Unknown option `onother`; known options: onEvent, /],
+    // The response would be 200, and every event lost.
+    [{ onEvent: undefined }, 'No webhook callback is set; pass at least one, such as `onEvent`'],
     [
-      'no callback, though the response would be 200 and every event lost',
-      { onEvent: undefined },
-      'No webhook callback is set; pass at least one, such as `onEvent`',
-    ],
-    [
-      'inbox and leaseMs',
       { inbox: makeInbox(), leaseMs: 5 },
-      '`leaseMs` is an option of the inbox; pass it to `new WebhookInbox`, not to the handler',
+      /^`leaseMs` is an option of the inbox; pass it to `new WebhookInbox`/,
     ],
     [
-      'inbox and store',
       { inbox: makeInbox(), store: new MemoryDedupeStore() },
-      '`store` is an option of the inbox; pass it to `new WebhookInbox`, not to the handler',
+      /^`store` is an option of the inbox; pass it to/,
     ],
-    ['a store as `inbox`', { inbox: new MemoryDedupeStore() }, /`inbox` to be a WebhookInbox/],
+    [{ inbox: new MemoryDedupeStore() }, /`inbox` to be a WebhookInbox/],
     [
-      'a Map as `store`',
       { store: new Map() },
-      'Expected `store` to be a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`, got an iterable object',
+      /`store` to be a DedupeStore such as .*, with `claim`, .*, got an iterable object/,
     ],
-    ['text as `inbox`', { inbox: 'inbox' }, /`inbox`.*, got a string/],
-  ])('%s → ConfigurationError that says what to write', (_title, options, message) => {
+    [{ inbox: 'inbox' }, /`inbox`.*, got a string/],
+  ])('%o → ConfigurationError that says what to write', (options, message) => {
     const make = () => makeHandler(options as never);
     expect(make).toThrow(ConfigurationError);
     expect(make).toThrow(message);
