@@ -32,11 +32,8 @@ interface Call {
   readonly bodyText: string;
 }
 
-type HandlerResult = { readonly body: unknown } & Pick<FakeResponse, 'status'> &
-  Partial<Pick<FakeResponse, 'headers'>>;
-
-function succeed(status: number, data: unknown): HandlerResult {
-  return { status, body: { data } };
+function succeed(status: number, data: unknown): FakeResponse {
+  return toJsonResponse(status, { data });
 }
 
 function findTracker({ params, query }: Call, state: FakeState): TrackerState {
@@ -62,7 +59,7 @@ function createItem(inputData: unknown, state: FakeState) {
 /** The service finds the shipment by these fields, so they cannot change once there is data (docs/service.md 3.11). */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
-function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
+function showResults(trackers: readonly TrackerState[], state: FakeState): FakeResponse {
   const withResults = trackers.filter(({ shipment }) => shipment.events.length > 0);
   const isTooEarly = trackers.length > 0 && withResults.length === 0;
   if (isTooEarly && state.options.noResults === 'parcel_not_found')
@@ -70,7 +67,7 @@ function showResults(trackers: readonly TrackerState[], state: FakeState): Handl
   return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
-const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => HandlerResult>> = {
+const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => FakeResponse>> = {
   'trackers.create': ({ bodyText }, state) => {
     const input = validateTrackerInput(state.now(), parseJson(bodyText));
     const { tracker } = state.createTracker(input);
@@ -107,10 +104,10 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
       totalErrors: count('error'),
     };
     const body = { summary, data, error: null };
-    if (summary.totalErrors === 0) return { status: 201, body: { status: 'success', ...body } };
-    if (summary.totalErrors < data.length) return { status: 207, body: { status: 'partial', ...body } };
+    if (summary.totalErrors === 0) return toJsonResponse(201, { status: 'success', ...body });
+    if (summary.totalErrors < data.length) return toJsonResponse(207, { status: 'partial', ...body });
     const error = { code: 'processing_error', message: 'No item could be processed.' };
-    return { status: 400, body: { status: 'error', ...body, error } };
+    return toJsonResponse(400, { status: 'error', ...body, error });
   },
   'trackers.track': ({ bodyText }, state) => {
     const nowMs = state.now();
@@ -168,7 +165,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const day = new Date(state.now()).toISOString().slice(0, 10).replaceAll('-', '');
     const filename = `webhook-history-${trackingNumber}-${day}.json`;
     const headers = { 'content-disposition': `attachment; filename="${filename}"` };
-    return { status: 200, body: { metadata, webhooks }, headers };
+    return toJsonResponse(200, { metadata, webhooks }, headers);
   },
   'tracking.search': ({ bodyText }, state) => {
     const input = validateAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
@@ -203,8 +200,8 @@ function carryOut(state: FakeState, endpoint: EndpointName, call: Call): FakeRes
     checkPlan(state.options, endpoint);
     if ('body' in endpoints[endpoint].request && !hasJsonType(call.headers))
       throw rejection(400, 'parsing_error', 'The Content-Type must be application/json.');
-    const { status, body, headers } = handlers[endpoint](call, state);
-    return toJsonResponse(status, body, { ...limitHeaders, ...headers });
+    const response = handlers[endpoint](call, state);
+    return { ...response, headers: { ...response.headers, ...limitHeaders } };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return toErrorResponse(endpoint, error, limitHeaders);
@@ -212,12 +209,11 @@ function carryOut(state: FakeState, endpoint: EndpointName, call: Call): FakeRes
 }
 
 function rejectPath(allowedMethods: readonly string[]): FakeResponse {
-  if (allowedMethods.length === 0)
-    return toErrorResponse(undefined, rejection(404, 'path_not_found', 'There is no endpoint at this path.'));
   const allow = allowedMethods.join(', ');
-  return toErrorResponse(undefined, rejection(405, 'method_not_allowed', `This path accepts ${allow}.`), {
-    allow,
-  });
+  if (allow === '')
+    return toErrorResponse(undefined, rejection(404, 'path_not_found', 'There is no endpoint at this path.'));
+  const error = rejection(405, 'method_not_allowed', `This path accepts ${allow}.`);
+  return toErrorResponse(undefined, error, { allow });
 }
 
 function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {
