@@ -1,17 +1,24 @@
 // Makes the project as a user does: `nest new`, the files of the recipe, and its module in the imports of `AppModule`. The
-// packages are those of this folder, without the linters.
+// packages are those of this folder. `make.mjs .js` adds `.js` to imports, for ES modules, the first choice of NestJS 12.
 import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
+const [extension = ''] = process.argv.slice(2);
 rmSync('shop', { recursive: true, force: true });
-execFileSync('npx', ['nest', 'new', 'shop', '--skip-install', '--skip-git', '--package-manager', 'npm']);
-cpSync('src', 'shop/src', { recursive: true });
-cpSync('test', 'shop/test', { recursive: true, filter: (path) => !path.endsWith('.test.js') });
+const flags = ['--skip-install', '--skip-git', '--package-manager', 'npm'];
+if (extension !== '') flags.push('--no-observe');
+execFileSync('npx', ['nest', 'new', 'shop', ...flags], { stdio: ['ignore', 'inherit', 'inherit'] });
+for (const folder of ['src', 'test']) {
+  mkdirSync(`shop/${folder}`, { recursive: true });
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts'))) {
+    const code = readFileSync(`${folder}/${file}`, 'utf8');
+    writeFileSync(`shop/${folder}/${file}`, code.replace(/(from '\.[^']*)'/g, `$1${extension}'`));
+  }
+}
 const appModule = readFileSync('shop/src/app.module.ts', 'utf8');
-const edited = appModule
-  .replace('imports: []', 'imports: [TrackingModule]')
-  .replace(
-    "from './app.service';",
-    "from './app.service';\nimport { TrackingModule } from './tracking.module';",
-  );
-writeFileSync('shop/src/app.module.ts', edited);
+writeFileSync(
+  'shop/src/app.module.ts',
+  appModule
+    .replace(/imports: \[\s*\]/, 'imports: [TrackingModule]')
+    .replace('@Module', `import { TrackingModule } from './tracking.module${extension}';\n\n@Module`),
+);

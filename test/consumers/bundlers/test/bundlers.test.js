@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { nodeResolve } from '@rollup/plugin-node-resolve';
@@ -44,21 +44,6 @@ test('vite build for a server, everything bundled → runs', async () => {
     logLevel: 'error',
   });
   assert.equal(runFile(join(outDir, 'main.mjs')), RESULT);
-});
-
-test('vite build of the order of events for a browser → at most 8 kB, and nothing external', async () => {
-  const { output } = await vite({
-    build: { write: false, lib: { entry: 'src/page.js', formats: ['es'] }, minify: 'oxc' },
-    logLevel: 'error',
-  }).then(([built]) => built);
-  assert.deepEqual(output[0].imports, []);
-  assert.ok(
-    output[0].code.length <= 8_000,
-    `Expected at most 8,000 characters, got ${output[0].code.length}`,
-  );
-  const page = join(folder, 'page.mjs');
-  writeFileSync(page, output[0].code);
-  assert.equal(runFile(page), 'a b pending');
 });
 
 test('rollup → runs', async () => {

@@ -1,4 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
 // Vitest loads the package in place of Node, as it also does for packages that are linked or partly mocked.
-export default defineConfig({ test: { server: { deps: { inline: ['tracking-client'] } } } });
+const server = { deps: { inline: ['tracking-client'] } };
+
+export default defineConfig({ test: { server, testTimeout: 30_000 } });

@@ -1,0 +1,61 @@
+import {
+  isTrackingError,
+  NotFoundError,
+  QuotaExceededError,
+  ResultsNotReadyError,
+  type TrackerInput,
+  TrackingClient,
+} from 'tracking-client';
+
+/** The client as the shop is deployed with it; nothing here knows of tests. */
+const { trackers } = new TrackingClient({
+  baseUrl: new URL('https://api.tracking.example/public/v1/'),
+  apiKey: () => process.env['TRACKING_API_KEY'] ?? 'key-of-the-shop',
+});
+
+export interface Order {
+  readonly id: string;
+  readonly trackingNumber: string;
+  readonly country: string;
+}
+
+/** Starts to track an order; a second call finds the same tracker. */
+export async function ship({ id, trackingNumber, country }: Order): Promise<string> {
+  const input = { trackingNumber, clientTrackerId: id, destinationCountryCode: country };
+  return (await trackers.create(input)).trackerId;
+}
+
+/** The status text on the page of an order. */
+export async function statusText(orderId: string): Promise<string> {
+  try {
+    const { shipment, events } = await trackers.results(orderId, { searchBy: 'clientTrackerId' });
+    return `${shipment?.statusMilestone ?? 'pending'} after ${events.length} events`;
+  } catch (error) {
+    if (error instanceof ResultsNotReadyError) return 'waiting for the courier';
+    if (error instanceof NotFoundError) return 'not shipped';
+    throw error;
+  }
+}
+
+/** The advice that the clerk sees when shipping failed. */
+export function advice(error: unknown): string {
+  if (error instanceof QuotaExceededError) return 'Buy more trackers.';
+  if (isTrackingError(error, 'tracker_conflict')) return 'The order number is taken.';
+  return 'Try again later.';
+}
+
+/** Creates trackers for all parcels; returns the errors by tracking number. */
+export async function importParcels(parcels: Iterable<TrackerInput>): Promise<Map<string, string>> {
+  const problems = new Map<string, string>();
+  for await (const { input, status, tracker, errors } of trackers.createMany(parcels))
+    if (tracker === undefined) problems.set(input.trackingNumber, errors?.[0]?.code ?? status);
+  return problems;
+}
+
+/** Polls a parcel until its end, and reports new events. */
+export async function follow(trackerId: string, tell: (news: string) => void): Promise<void> {
+  for await (const { newEvents, stopped } of trackers.poll(trackerId, { intervalMs: 3_600_000 })) {
+    for (const event of newEvents) tell(event.statusMilestone ?? 'unknown');
+    if (stopped) tell('stopped');
+  }
+}
