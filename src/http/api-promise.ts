@@ -109,10 +109,6 @@ export class ApiPromise<T> extends Promise<T> {
     this.#outcome = outcome;
   }
 
-  override get [Symbol.toStringTag](): string {
-    return 'ApiPromise';
-  }
-
   /**
    * Resolves to the data and facts about its response, without sending another request.
    *

@@ -1,4 +1,3 @@
-import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { ApiPromise } from '../../src/index.ts';
 import type { Courier } from '../../src/schemas/courier.ts';
@@ -31,13 +30,6 @@ describe('a real promise', () => {
     ['withResponse', (promise: Call) => promise.withResponse()],
   ])('%s → a plain promise', (_name, use) => {
     expect(use(list()).constructor).toBe(Promise);
-  });
-
-  test('inspect → the name and state of the promise', async () => {
-    const promise = list();
-    expect(inspect(promise)).toBe('ApiPromise { <pending> }');
-    await promise;
-    expect(inspect(promise)).toBe('ApiPromise { [] }');
   });
 });
 
