@@ -1,9 +1,9 @@
 import { checkIsObject } from './common/check-options.ts';
-import { resolveConfig } from './config/config.ts';
+import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import { ConfigurationError } from './errors.ts';
 import type { ApiPromise } from './http/api-promise.ts';
-import { type CallContext, createCallContext, startCall } from './http/execute.ts';
+import { startCall } from './http/execute.ts';
 import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
@@ -29,7 +29,7 @@ export class TrackingClient {
   /** The couriers that the service supports. */
   readonly couriers: CouriersResource;
   readonly #options: TrackingClientOptions;
-  readonly #context: CallContext;
+  readonly #config: Config;
 
   /**
    * @param options - where the service is and how to call it; see each option
@@ -37,10 +37,10 @@ export class TrackingClient {
    */
   constructor(options: TrackingClientOptions = {}) {
     this.#options = { ...options };
-    this.#context = createCallContext(resolveConfig(options));
-    this.trackers = new TrackersResource(this.#context);
-    this.tracking = new TrackingResource(this.#context);
-    this.couriers = new CouriersResource(this.#context);
+    this.#config = resolveConfig(options);
+    this.trackers = new TrackersResource(this.#config);
+    this.tracking = new TrackingResource(this.#config);
+    this.couriers = new CouriersResource(this.#config);
   }
 
   /**
@@ -57,7 +57,7 @@ export class TrackingClient {
     // If a caller without types passes null, the spread gives an empty object, and the validation error names the missing fields.
     const { method, path, query, body, idempotent, ...options } = { ...request };
     const raw = { method, path, query, body, idempotent };
-    return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));
+    return startCall(this.#config, 'request', options, () => prepareRawRequest(this.#config, raw));
   }
 
   /**
@@ -66,7 +66,7 @@ export class TrackingClient {
    * @returns a snapshot for each endpoint, by its name
    */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
-    const { baseUrl, account, limiter } = this.#context.config;
+    const { baseUrl, account, limiter } = this.#config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
       const limit = endpoints[endpoint].limitPerSecond;
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
@@ -95,7 +95,7 @@ export class TrackingClient {
         `\`withOptions\` does not accept \`${refused}\`, because both clients share one limiter; pass it to \`new TrackingClient\``,
       );
     }
-    const { account, limiter } = this.#context.config;
+    const { account, limiter } = this.#config;
     return createClient({
       ...this.#options,
       // A new API key may belong to another account, so the new client does not inherit the account.

@@ -14,7 +14,7 @@ import {
 import type { Config } from '../config/config.ts';
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
-import { type CallContext, execute } from '../http/execute.ts';
+import { execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
 import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import { callOrWarn } from '../observability/logger.ts';
@@ -87,7 +87,7 @@ interface SentChunk {
 
 /** The stream of `trackers.createMany`: the outcome of each input, in the order of the inputs. */
 export class BulkCreation extends PullStream<BulkOutcome> {
-  readonly #context: CallContext;
+  readonly #config: Config;
   readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #callOptions: CallOptions;
@@ -99,21 +99,21 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
   /** @internal */
-  constructor(context: CallContext, inputs: TrackerInputs, options: CreateManyOptions) {
+  constructor(config: Config, inputs: TrackerInputs, options: CreateManyOptions) {
     checkIterable('inputs', inputs);
-    const settings = checkOptions(createManyOptions, options, undefined, context.config.maskKey);
+    const settings = checkOptions(createManyOptions, options, undefined, config.maskKey);
     super(options.signal);
-    this.#context = context;
+    this.#config = config;
     this.#inputs = inputs;
     this.#settings = settings;
     // A queue with `maxQueue` could refuse chunks that retry, so send fewer at once.
-    const isWide = context.config.limiter?.maxQueue === Number.POSITIVE_INFINITY;
+    const isWide = config.limiter?.maxQueue === Number.POSITIVE_INFINITY;
     const defaultConcurrency = isWide ? MAX_CHUNKS_IN_FLIGHT : CHUNKS_PER_SECOND;
     this.#concurrency = Math.min(settings.concurrency ?? defaultConcurrency, MAX_CONCURRENCY);
     this.#waitsUntilSent = settings.concurrency === undefined && isWide;
     const { chunkSize, concurrency, onProgress, ...request } = settings;
-    const retry = completeRetry(request.retry, context.config.retry, PATIENT_RETRY);
-    this.#callOptions = resolveCallOptions(context.config, 'trackers.createBulk', { ...request, retry });
+    const retry = completeRetry(request.retry, config.retry, PATIENT_RETRY);
+    this.#callOptions = resolveCallOptions(config, 'trackers.createBulk', { ...request, retry });
   }
 
   /**
@@ -155,7 +155,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         while (inputs.length < this.#settings.chunkSize && end === undefined) {
           const { done, value } = await source.next(this.endSignal);
           if (done) end = {};
-          else inputs.push(checkItem(this.#context.config, inputsRead + inputs.length, value));
+          else inputs.push(checkItem(this.#config, inputsRead + inputs.length, value));
         }
       } catch (failure) {
         end = { failure };
@@ -202,9 +202,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     };
     try {
       const json = `[${items.map((item) => item.json).join()}]`;
-      const request = prepareRequest(this.#context.config, 'trackers.createBulk', { json });
+      const request = prepareRequest(this.#config, 'trackers.createBulk', { json });
       const options = { ...this.#callOptions, signal: controller.signal };
-      const outcome = await execute(this.#context, request, options, noteSent);
+      const outcome = await execute(this.#config, request, options, noteSent);
       const error = findRequestError(outcome);
       if (error !== undefined)
         throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
@@ -237,7 +237,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;
-    callOrWarn('onProgress', () => this.#settings.onProgress(summary), this.#context.config.logger);
+    callOrWarn('onProgress', () => this.#settings.onProgress(summary), this.#config.logger);
   }
 }
 

@@ -81,7 +81,7 @@ export function resolveCallOptions(
   client: {
     readonly totalTimeoutMs: number | undefined;
     readonly retry: RetryOptions;
-    readonly maskKey?: (text: string) => string;
+    readonly maskKey: (text: string) => string;
   },
   method: EndpointName | 'request',
   options: RequestOptions,

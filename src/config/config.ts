@@ -23,7 +23,7 @@ import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../obse
 import type { RetryOptions, TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { VERSION } from '../version.ts';
-import { retryOption } from './call-options.ts';
+import { type CallOptions, resolveCallOptions, retryOption } from './call-options.ts';
 
 export interface Config {
   readonly baseUrl: string;
@@ -35,6 +35,8 @@ export interface Config {
   readonly totalTimeoutMs: number | undefined;
   /** The options of the client only; each call adds the defaults, which depend on its method. */
   readonly retry: RetryOptions;
+  /** The options of a call without options. */
+  readonly callDefaults: CallOptions;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly fetch: typeof globalThis.fetch | undefined;
@@ -89,15 +91,15 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     lastKey = key;
   });
   const limiter = resolveLimiter(checked.limiter, rateLimit);
+  const shared = { maskKey, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   return {
     baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp),
     account: resolveAccount(checked.account, keySource, limiter),
     apiKey: keySource,
-    maskKey,
+    ...shared,
+    callDefaults: resolveCallOptions(shared, 'request', {}),
     timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
-    totalTimeoutMs: checked.totalTimeoutMs,
-    retry: checked.retry ?? {},
     limiter,
     fetch: checked.fetch,
     headers: { accept: 'application/json', 'user-agent': userAgent, ...checked.headers },

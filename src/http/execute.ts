@@ -15,29 +15,19 @@ import { Deadline, sendRequest } from './send.ts';
 
 const MIN_BACKOFF_MS = 500;
 
-export interface CallContext {
-  readonly config: Config;
-  readonly defaultOptions: CallOptions;
-}
-
-export function createCallContext(config: Config): CallContext {
-  const defaultOptions = resolveCallOptions(config, 'request', {});
-  return { config, defaultOptions };
-}
-
 /** Input and options are read now, so later changes to them do no harm. */
 export function callEndpoint<Name extends EndpointName>(
-  context: CallContext,
+  config: Config,
   name: Name,
   input: CallInput,
   options: BulkRequestOptions | undefined,
   callSite?: CallSite,
 ): ApiPromise<EndpointResult<Name>> {
-  return startCall(context, name, options, () => prepareRequest(context.config, name, input), callSite);
+  return startCall(config, name, options, () => prepareRequest(config, name, input), callSite);
 }
 
 export function startCall<T>(
-  context: CallContext,
+  config: Config,
   method: EndpointName | 'request',
   options: BulkRequestOptions | undefined,
   prepare: () => PreparedRequest<T>,
@@ -45,8 +35,8 @@ export function startCall<T>(
 ): ApiPromise<T> {
   try {
     const callOptions =
-      options === undefined ? context.defaultOptions : resolveCallOptions(context.config, method, options);
-    return new ApiPromise(execute(context, prepare(), callOptions), callSite);
+      options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
+    return new ApiPromise(execute(config, prepare(), callOptions), callSite);
   } catch (error) {
     return new ApiPromise(Promise.reject(error), callSite);
   }
@@ -65,12 +55,11 @@ interface Retry {
  * @throws CallFailure with the error that the call rejects with
  */
 export async function execute<T>(
-  context: CallContext,
+  config: Config,
   request: PreparedRequest<T>,
   options: CallOptions,
   onSend?: () => void,
 ): Promise<CallOutcome<T>> {
-  const { config } = context;
   const { retries, maxBackoffMs } = options.retry;
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);

@@ -3,9 +3,9 @@ import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
 import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
-import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import {
   askInterval,
@@ -64,10 +64,9 @@ const BATCH_SIZE = 500;
  * the end of the stream remove a tracker from every state.
  */
 export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
-  readonly #context: CallContext;
+  readonly #config: Config;
   readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
-  readonly #callSite: CallSite;
   readonly #requests: PollRequests;
   readonly #toItem: (outcome: PollOutcome) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
@@ -88,7 +87,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * @internal
    */
   constructor(
-    context: CallContext,
+    config: Config,
     source: TrackersToPoll,
     settings: PollSettings,
     callSite: CallSite,
@@ -96,15 +95,14 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   ) {
     checkIterable('ids', source);
     super(settings.signal);
-    this.#context = context;
+    this.#config = config;
     this.#source = source;
     this.#settings = settings;
-    this.#callSite = callSite;
     this.#toItem = toItem;
     const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } = settings;
-    const retry = completeRetry(settings.retry, context.config.retry, PATIENT_RETRY);
+    const retry = completeRetry(settings.retry, config.retry, PATIENT_RETRY);
     this.#requests = {
-      context,
+      config,
       options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
       maxConsecutiveErrors,
       takeTurn: maxPerSecond === undefined ? async () => {} : createTurns(maxPerSecond, this.endSignal),
@@ -135,8 +133,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       initialDelayMs = this.#settings.initialDelayMs,
     } = typeof tracker === 'string'
       ? { id: tracker }
-      : checkOptions(trackerToPoll, tracker, 'tracker', this.#context.config.maskKey);
-    checkTrackerId(this.#context, id);
+      : checkOptions(trackerToPoll, tracker, 'tracker', this.#config.maskKey);
+    checkTrackerId(this.#config, id);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys, this.#requests);
     polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
@@ -177,7 +175,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         if (!isOver) void this.#startDuePoll();
         const outcome = this.#unread.shift();
         if (outcome !== undefined) {
-          pointToCallSite(outcome.error, this.#callSite);
+          pointToCallSite(outcome.error, this.#requests.callSite);
           yield this.#toItem(outcome);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (isOver || (this.#trackers.size === 0 && this.#sourceState === 'ended')) return;
@@ -257,7 +255,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const startedAt = systemClock.now();
     const lagMs = startedAt - tracker.dueAt;
     try {
-      this.#context.config.hooks.onPoll?.({ id, lagMs });
+      this.#config.hooks.onPoll?.({ id, lagMs });
       const result = await tracker.poll();
       const isLast = result !== undefined && this.#isLast(result.update);
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, result?.update);
@@ -293,7 +291,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
-    return askInterval(intervalMs, tracker.buildContext(update), this.#context.config.maskKey);
+    return askInterval(intervalMs, tracker.buildContext(update), this.#config.maskKey);
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
@@ -303,7 +301,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const trackers = this.size;
     // A single tracker needs only one poll at a time.
     const raise = trackers === 1 ? '`intervalMs`' : '`intervalMs`, `concurrency` or `maxPerSecond`';
-    this.#context.config.logger.warn(
+    this.#config.logger.warn(
       `Polls start more than one interval late; raise ${raise}, or read the updates faster`,
       { id, lagMs: Math.round(lagMs), intervalMs, trackers, maxPerSecond, concurrency },
     );
@@ -330,13 +328,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
 }
 
 export function pollMany(
-  context: CallContext,
+  config: Config,
   trackers: TrackersToPoll,
   options: PollManyOptions,
   callSite: CallSite,
 ): TrackerPolls {
-  const settings = checkOptions(pollManyOptions, options, undefined, context.config.maskKey);
-  return new TrackerPolls(context, trackers, settings, callSite, ({ id, update, error }) => {
+  const settings = checkOptions(pollManyOptions, options, undefined, config.maskKey);
+  return new TrackerPolls(config, trackers, settings, callSite, ({ id, update, error }) => {
     if (update !== undefined) return { id, ...update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
@@ -350,30 +348,29 @@ export function pollMany(
 
 /** Polls one tracker; the stream ends with the failure that ends its polling. */
 export function pollOne<Item = PollUpdate>(
-  context: CallContext,
+  config: Config,
   id: string,
   options: PollOptions,
   callSite: CallSite,
   toItem: (outcome: PollOutcome & { readonly update: PollUpdate }) => Item,
 ): TrackerPolls<Item> {
-  const { maskKey } = context.config;
-  checkTrackerId(context, id);
-  const settings = { ...checkOptions(pollOptions, options, undefined, maskKey), concurrency: 1 };
+  checkTrackerId(config, id);
+  const settings = { ...checkOptions(pollOptions, options, undefined, config.maskKey), concurrency: 1 };
   const tracker = { id, knownKeys: settings.knownKeys };
-  return new TrackerPolls(context, [tracker], settings, callSite, ({ update, ...outcome }) => {
+  return new TrackerPolls(config, [tracker], settings, callSite, ({ update, ...outcome }) => {
     if (update === undefined) throw outcome.error;
     return toItem({ ...outcome, update });
   });
 }
 
 export async function waitUntilStopped(
-  context: CallContext,
+  config: Config,
   id: string,
   options: PollOptions,
   callSite: CallSite,
 ): Promise<Tracking> {
   let last: PollOutcome | undefined;
-  for await (const outcome of pollOne(context, id, options, callSite, (outcome) => outcome)) {
+  for await (const outcome of pollOne(config, id, options, callSite, (outcome) => outcome)) {
     last = outcome.isLast ? outcome : undefined;
   }
   const { update, notReady } = last ?? {};

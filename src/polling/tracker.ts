@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isAccountError } from '../bulk/outcomes.ts';
 import { linkedController } from '../common/abort.ts';
+import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ConfigurationError,
@@ -11,7 +12,7 @@ import {
 } from '../errors.ts';
 import { buildEventKey, canonicalJson } from '../events/keys.ts';
 import type { CallSite } from '../http/api-promise.ts';
-import { type CallContext, callEndpoint } from '../http/execute.ts';
+import { callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { TrackerRequestOptions } from '../options.ts';
@@ -66,7 +67,7 @@ type PollEndpoint = 'trackers.results' | 'trackers.get';
 
 /** What the requests of all trackers of a stream share. */
 export interface PollRequests {
-  readonly context: CallContext;
+  readonly config: Config;
   readonly options: TrackerRequestOptions;
   readonly maxConsecutiveErrors: number;
   readonly takeTurn: () => Promise<void>;
@@ -79,7 +80,7 @@ export interface PollRequests {
 const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
 /** Refuses an impossible id, because the first poll would report it only after the interval. */
-export function checkTrackerId({ config }: CallContext, id: unknown): asserts id is string {
+export function checkTrackerId(config: Config, id: unknown): asserts id is string {
   // The schema that names the field is built for wrong ids only, because building it costs more than the check.
   if (!trackerIdentifier.safeParse(id).success)
     checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id');
@@ -142,9 +143,9 @@ export class PolledTracker {
   }
 
   #call<Name extends PollEndpoint>(name: Name, signal: AbortSignal) {
-    const { context, options, callSite } = this.#requests;
+    const { config, options, callSite } = this.#requests;
     const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
-    return callEndpoint(context, name, input, { ...options, signal }, callSite);
+    return callEndpoint(config, name, input, { ...options, signal }, callSite);
   }
 
   async #readResults(signal: AbortSignal) {
@@ -214,7 +215,7 @@ export class PolledTracker {
 
   #warn(endpoint: PollEndpoint, message: string, fields: LogFields): void {
     const { method, path } = endpoints[endpoint];
-    this.#requests.context.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
+    this.#requests.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
   }
 }
 

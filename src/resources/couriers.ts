@@ -1,15 +1,16 @@
+import type { Config } from '../config/config.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
-import { type CallContext, callEndpoint } from '../http/execute.ts';
+import { callEndpoint } from '../http/execute.ts';
 import type { RequestOptions } from '../options.ts';
 import type { Courier } from '../schemas/courier.ts';
 
 /** The couriers that the service supports. */
 export class CouriersResource {
-  readonly #context: CallContext;
+  readonly #config: Config;
 
   /** @internal */
-  constructor(context: CallContext) {
-    this.#context = context;
+  constructor(config: Config) {
+    this.#config = config;
   }
 
   /**
@@ -20,6 +21,6 @@ export class CouriersResource {
    * @throws ApiError
    */
   list(options?: RequestOptions): ApiPromise<Courier[]> {
-    return callEndpoint(this.#context, 'couriers.list', {}, options);
+    return callEndpoint(this.#config, 'couriers.list', {}, options);
   }
 }

@@ -1,7 +1,8 @@
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from '../bulk/create-many.ts';
+import type { Config } from '../config/config.ts';
 import { canonicalJson } from '../events/keys.ts';
 import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
-import { type CallContext, callEndpoint, startCall } from '../http/execute.ts';
+import { callEndpoint, startCall } from '../http/execute.ts';
 import { prepareRequest } from '../http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { PollManyOptions, PollOptions } from '../polling/options.ts';
@@ -43,11 +44,11 @@ function buildPage(trackers: Tracker[], page: number, limit: number): TrackerPag
 
 /** Methods for trackers. Every method also throws the errors of every call; see `TrackingClient`. */
 export class TrackersResource {
-  readonly #context: CallContext;
+  readonly #config: Config;
 
   /** @internal */
-  constructor(context: CallContext) {
-    this.#context = context;
+  constructor(config: Config) {
+    this.#config = config;
   }
 
   /**
@@ -61,7 +62,7 @@ export class TrackersResource {
    * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL', courierCode: 'fr-post' });
    */
   create(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(this.#context, 'trackers.create', { body: input }, options);
+    return callEndpoint(this.#config, 'trackers.create', { body: input }, options);
   }
 
   /**
@@ -72,11 +73,11 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    return startCall(this.#context, 'trackers.list', query, () => {
+    return startCall(this.#config, 'trackers.list', query, () => {
       const page = query.page ?? 1;
       const limit = query.limit ?? DEFAULT_PAGE_SIZE;
       const input = { query: { page, limit, sort: query.sort } };
-      const request = prepareRequest(this.#context.config, 'trackers.list', input);
+      const request = prepareRequest(this.#config, 'trackers.list', input);
       return {
         ...request,
         read: (payload, mode) => {
@@ -110,7 +111,7 @@ export class TrackersResource {
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = 1; ; page += 1) {
       const input = { query: { page, limit, sort } };
-      const trackers = await callEndpoint(this.#context, 'trackers.list', input, query, callSite);
+      const trackers = await callEndpoint(this.#config, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);
       // True for an empty page, and for a page that comes again, as from a service without paging.
       if (ids.every((id) => lastPage.has(id))) return;
@@ -128,7 +129,7 @@ export class TrackersResource {
    * @throws ApiError if the whole request failed; ConnectionError or TimeoutError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
-    return callEndpoint(this.#context, 'trackers.createBulk', { body: items }, options);
+    return callEndpoint(this.#config, 'trackers.createBulk', { body: items }, options);
   }
 
   /**
@@ -145,7 +146,7 @@ export class TrackersResource {
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
    */
   createMany(inputs: TrackerInputs, options: CreateManyOptions = {}): BulkCreation {
-    return new BulkCreation(this.#context, inputs, options);
+    return new BulkCreation(this.#config, inputs, options);
   }
 
   /**
@@ -157,7 +158,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError if the courier cannot be asked synchronously; else like `create`
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
-    return callEndpoint(this.#context, 'trackers.track', { body: input }, options);
+    return callEndpoint(this.#config, 'trackers.track', { body: input }, options);
   }
 
   /**
@@ -171,7 +172,7 @@ export class TrackersResource {
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
   get(id: string, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(this.#context, 'trackers.get', buildInput(id, options), options);
+    return callEndpoint(this.#config, 'trackers.get', buildInput(id, options), options);
   }
 
   /**
@@ -185,7 +186,7 @@ export class TrackersResource {
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
     const input = { ...buildInput(id, options), body: patch };
-    return callEndpoint(this.#context, 'trackers.update', input, options);
+    return callEndpoint(this.#config, 'trackers.update', input, options);
   }
 
   /**
@@ -198,7 +199,7 @@ export class TrackersResource {
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
     const input = { params: { trackingNumber } };
-    return callEndpoint(this.#context, 'trackers.resultsByTrackingNumber', input, options);
+    return callEndpoint(this.#config, 'trackers.resultsByTrackingNumber', input, options);
   }
 
   /**
@@ -210,7 +211,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
-    return callEndpoint(this.#context, 'trackers.results', buildInput(id, options), options);
+    return callEndpoint(this.#config, 'trackers.results', buildInput(id, options), options);
   }
 
   /**
@@ -225,7 +226,7 @@ export class TrackersResource {
    * for await (const { newEvents, keys } of client.trackers.poll(trackerId)) await save(newEvents, keys);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return pollOne(this.#context, id, options, captureCallSite(this.poll), ({ update }) => update);
+    return pollOne(this.#config, id, options, captureCallSite(this.poll), ({ update }) => update);
   }
 
   /**
@@ -241,7 +242,7 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackersToPoll, options: PollManyOptions = {}): TrackerPolls {
-    return pollMany(this.#context, ids, options, captureCallSite(this.pollMany));
+    return pollMany(this.#config, ids, options, captureCallSite(this.pollMany));
   }
 
   /**
@@ -253,7 +254,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError if tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
-    return waitUntilStopped(this.#context, id, options, captureCallSite(this.waitUntilStopped));
+    return waitUntilStopped(this.#config, id, options, captureCallSite(this.waitUntilStopped));
   }
 
   /**
@@ -265,7 +266,7 @@ export class TrackersResource {
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
-    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', buildInput(id, options), options);
+    return callEndpoint(this.#config, 'trackers.resendWebhookEvents', buildInput(id, options), options);
   }
 
   /**
@@ -277,6 +278,6 @@ export class TrackersResource {
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
-    return callEndpoint(this.#context, 'trackers.webhookHistory', buildInput(id, options), options);
+    return callEndpoint(this.#config, 'trackers.webhookHistory', buildInput(id, options), options);
   }
 }

@@ -1,16 +1,17 @@
+import type { Config } from '../config/config.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
-import { type CallContext, callEndpoint } from '../http/execute.ts';
+import { callEndpoint } from '../http/execute.ts';
 import type { RequestOptions } from '../options.ts';
 import type { TrackingSearchInput } from '../schemas/tracker.ts';
 import type { PerCallTracking } from '../schemas/tracking.ts';
 
 /** The method of the per-call plan, a paid look-up that creates no tracker (docs/service.md 1.2). */
 export class TrackingResource {
-  readonly #context: CallContext;
+  readonly #config: Config;
 
   /** @internal */
-  constructor(context: CallContext) {
-    this.#context = context;
+  constructor(config: Config) {
+    this.#config = config;
   }
 
   /**
@@ -23,6 +24,6 @@ export class TrackingResource {
    * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription
    */
   search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
-    return callEndpoint(this.#context, 'tracking.search', { body: input }, options);
+    return callEndpoint(this.#config, 'tracking.search', { body: input }, options);
   }
 }
