@@ -42,12 +42,6 @@ export function startCall<T>(
   }
 }
 
-interface Retry {
-  readonly error: TrackingError;
-  readonly retryAfterMs: number | undefined;
-  readonly resumeAt: number;
-}
-
 /**
  * Runs a whole call. Each attempt takes a permit, sends the request and reads the response; p-retry repeats attempts.
  *
@@ -66,7 +60,7 @@ export async function execute<T>(
   const { title, endpoint, method, path } = request;
   const { baseUrl, hooks, logger } = config;
   const report = new CallReport(title, { endpoint, method, path, baseUrl }, hooks, logger);
-  let retry: Retry | undefined;
+  let retry: ReturnType<typeof planRetry> | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
 
@@ -164,7 +158,7 @@ export async function execute<T>(
 }
 
 /** Plans the attempt that follows a failure, or throws a TimeoutError at once if the call would run out of time before it. */
-function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError): Retry {
+function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError) {
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
