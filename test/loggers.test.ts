@@ -168,65 +168,14 @@ describe('the lines of a call', () => {
   });
 });
 
-describe('a call that fails twice', () => {
-  const PINO = [
-    { level: 40, msg: RETRY_LINE, ...RETRY_FIELDS },
-    { level: 40, msg: LAST_LINE, ...LAST_FIELDS },
-  ];
-  test.each<[name: string, create: (stream: Writable) => Logger, expected: object[]]>([
-    ['pino', (stream) => pino(stream), PINO],
-    ['bunyan', (stream) => bunyan.createLogger({ name: 'app', stream }), PINO],
-    [
-      'winston',
-      toWinston,
-      [
-        { level: 'warn', message: RETRY_LINE, ...RETRY_FIELDS },
-        { level: 'warn', message: LAST_LINE, ...LAST_FIELDS },
-      ],
-    ],
-  ])('%s → one entry each for retry and end, with every field', async (_name, create, expected) => {
-    const { stream, entries } = collector();
-    await failTwice(create(stream));
-    expect(entries()).toHaveLength(2);
-    expect(entries()).toMatchObject(expected);
-  });
-
-  test('a Logger of NestJS → two lines in its context, the fields as JSON', async () => {
-    const lines = await readWrites(process.stdout, () => failTwice(new NestLogger('Tracking')));
-    expect(lines).toHaveLength(2);
-    expect(lines[0]).toContain('[Tracking]');
-    expect(lines[0]).toContain(RETRY_LINE);
-    expect(lines.map((line) => JSON.parse(/\{"callId.*\}/.exec(line)?.[0] ?? ''))).toEqual([
-      RETRY_FIELDS,
-      LAST_FIELDS,
-    ]);
-  });
-});
-
-describe('the console', () => {
-  test('a host that is down → one line for each retry and one at the end', async () => {
-    const down = new TypeError('fetch failed', {
-      cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:443'), { code: 'ECONNREFUSED' }),
-    });
-    const failure = `[tracking-client] ${TITLE} got no response: connect ECONNREFUSED 127.0.0.1:443`;
-    expect(await readConsole(() => listCouriers(down, console))).toEqual([
-      `${failure}; the client retries (attempt 2)`,
-      `${failure}; the client retries (attempt 3)`,
-      `${failure}; the client retries (attempt 4)`,
-      `${failure}; the client retries (attempt 5)`,
-      `${failure}; the client gave up after attempt 5`,
-    ]);
-  });
-});
-
-describe('a webhook callback that fails', () => {
+describe('a call that fails twice, and a webhook callback that fails', () => {
   class PaymentError extends Error {
     override readonly name = 'PaymentError';
     readonly code = 'card_declined';
   }
   const MESSAGE = 'the card was declined at 100%d';
   const TEXT = `[tracking-client] A webhook callback failed: ${MESSAGE}`;
-  const ERROR = {
+  const err = {
     name: 'PaymentError',
     message: MESSAGE,
     code: 'card_declined',
@@ -242,36 +191,53 @@ describe('a webhook callback that fails', () => {
   }
 
   const { stdSerializers: serializers } = bunyan;
+  const CALL_ENTRIES = [
+    { level: 40, msg: RETRY_LINE, ...RETRY_FIELDS },
+    { level: 40, msg: LAST_LINE, ...LAST_FIELDS },
+  ];
 
-  test.each<[name: string, create: (stream: Writable) => Logger, entry: object]>([
+  test.each<[name: string, create: (stream: Writable) => Logger, expected: object[]]>([
     [
       'a child of pino',
       (stream) => pino(stream).child({ app: 'a' }),
-      { app: 'a', level: 50, msg: TEXT, err: { type: 'PaymentError', ...ERROR } },
-    ],
-    [
-      'a child of winston',
-      (stream) => toWinston(stream).child({ app: 'a' }),
-      { app: 'a', message: TEXT, err: ERROR },
+      [...CALL_ENTRIES, { app: 'a', level: 50, msg: TEXT, err: { type: 'PaymentError', ...err } }],
     ],
     [
       'bunyan with the standard serializers',
       (stream) => bunyan.createLogger({ name: 'app', stream, serializers }),
-      { level: 50, msg: TEXT, err: ERROR },
+      [...CALL_ENTRIES, { level: 50, msg: TEXT, err }],
     ],
-  ])('%s → name, message, code and stack', async (_name, create, entry) => {
+    [
+      'a child of winston',
+      (stream) => toWinston(stream).child({ app: 'a' }),
+      [
+        { level: 'warn', message: RETRY_LINE, ...RETRY_FIELDS },
+        { level: 'warn', message: LAST_LINE, ...LAST_FIELDS },
+        { app: 'a', level: 'error', message: TEXT, err },
+      ],
+    ],
+  ])('%s → an entry for retry, end and callback, with every field', async (_name, create, expected) => {
     const { stream, entries } = collector();
-    await failCallback(create(stream));
-    expect(entries()).toMatchObject([entry]);
+    const logger = create(stream);
+    await failTwice(logger);
+    await failCallback(logger);
+    expect(entries()).toMatchObject(expected);
   });
 
-  test('a ConsoleLogger of NestJS → name, message, code and stack in the text', async () => {
+  test('loggers of NestJS → lines in their context, the fields as JSON', async () => {
+    const lines = await readWrites(process.stdout, () => failTwice(new NestLogger('Tracking')));
+    expect(lines).toMatchObject([expect.stringContaining(RETRY_LINE), expect.stringContaining('[Tracking]')]);
+    expect(lines.map((line) => JSON.parse(/\{"callId.*\}/.exec(line)?.[0] ?? ''))).toEqual([
+      RETRY_FIELDS,
+      LAST_FIELDS,
+    ]);
     const logger = new ConsoleLogger('Tracking', { colors: false });
     const [line = ''] = await readWrites(process.stderr, () => failCallback(logger));
-    expect(JSON.parse(line.slice(line.indexOf(TEXT) + TEXT.length))).toMatchObject({ err: ERROR });
+    expect(JSON.parse(line.slice(line.indexOf(TEXT) + TEXT.length))).toMatchObject({ err });
   });
 
-  test('the console → name, message, code and stack', async () => {
+  test('the console → a line for each retry and for the end; name, message, code and stack of the callback', async () => {
+    expect(await readConsole(() => failTwice(console))).toEqual([RETRY_LINE, LAST_LINE]);
     const text = (await readConsole(() => failCallback(console))).join('\n');
     expect(text).toContain(`${TEXT} {"keys":`);
     expect(text).toMatch(/PaymentError: the card was declined at 100%d\n +at .*loggers\.test\.ts/);

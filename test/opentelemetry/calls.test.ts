@@ -13,6 +13,13 @@ import { makeRecorder, type Recorder } from './recorder.ts';
 
 const KEY = 'sk-live-0123456789abcdef';
 const NUMBER = 'RR123456785CN';
+const CALL = {
+  callId: 'c',
+  endpoint: 'couriers.list',
+  method: 'GET',
+  path: '/couriers',
+  baseUrl: 'http://a.test',
+} as const;
 const ENDPOINT = { 'tracking_client.endpoint': 'trackers.create' };
 
 let recorder: Recorder;
@@ -258,15 +265,8 @@ describe('the spans of', () => {
 describe('the metrics of', () => {
   test('known durations in milliseconds → recorded in seconds', async () => {
     const hooks = telemetryHooks(recorder.telemetry);
-    const call = {
-      callId: 'a',
-      endpoint: 'couriers.list',
-      method: 'GET',
-      path: '/couriers',
-      baseUrl: 'http://a.test',
-    } as const;
-    hooks.onStart?.(call);
-    hooks.onDone?.({ ...call, error: undefined, attempts: 1, queuedMs: 250, durationMs: 1500 });
+    hooks.onStart?.(CALL);
+    hooks.onDone?.({ ...CALL, error: undefined, attempts: 1, queuedMs: 250, durationMs: 1500 });
     hooks.onPoll?.({ id: 'a', lagMs: 2500 });
     const attributes = { 'tracking_client.endpoint': 'couriers.list' };
     const read = (name: string) => recorder.points(`tracking_client.${name}`);
@@ -364,16 +364,9 @@ test('a hook that is called after the end of its call → adds nothing to the en
   const ignore = () => {};
   const warn = (line: unknown) => warnings.push(line);
   diag.setLogger({ warn, error: warn, info: ignore, debug: ignore, verbose: ignore });
-  const call = {
-    callId: 'c',
-    endpoint: 'couriers.list',
-    method: 'GET',
-    path: '/couriers',
-    baseUrl: server.url,
-  } as const;
-  const attempt = { ...call, attempt: 1, queuedMs: 0 };
-  hooks.onStart?.(call);
-  hooks.onDone?.({ ...call, error: undefined, attempts: 1, queuedMs: 0, durationMs: 5 });
+  const attempt = { ...CALL, attempt: 1, queuedMs: 0 };
+  hooks.onStart?.(CALL);
+  hooks.onDone?.({ ...CALL, error: undefined, attempts: 1, queuedMs: 0, durationMs: 5 });
   hooks.onRetry?.({ ...attempt, error: new TrackingError('late'), retryAfterMs: undefined });
   diag.disable();
   expect(warnings).toEqual([]);
