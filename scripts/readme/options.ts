@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { DEFAULT_TIMEOUT_MS } from '../../src/config/config.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
@@ -46,11 +45,10 @@ export function readExports(path: string): Map<string, ts.Symbol> {
 
 /** Lists every endpoint from the table that the client itself uses. */
 export function endpointTable(): string {
-  const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'What it does'];
+  const head = ['Method', 'Endpoint', 'Per second', 'Retries', 'What it does'];
   const rows = ENDPOINT_NAMES.map((name) => {
-    const { method, path, limitPerSecond, timeoutClass, retryClass, summary } = endpoints[name];
-    const facts = [`${limitPerSecond}`, `${DEFAULT_TIMEOUT_MS[timeoutClass] / 1000} s`, retryClass, summary];
-    return [code(name), code(`${method} ${path}`), ...facts];
+    const { method, path, limitPerSecond, retryClass, summary } = endpoints[name];
+    return [code(name), code(`${method} ${path}`), `${limitPerSecond}`, retryClass, summary];
   });
   return markdownTable(head, rows);
 }

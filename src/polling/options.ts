@@ -61,9 +61,12 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
 
 /** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
-  /** Maximum number of requests per second for all trackers together, above 0 and evenly spread. Default: only the rate limits. */
+  /**
+   * Maximum number of requests per second for all trackers together. It must be above 0; the requests are evenly spread. Default:
+   * only the rate limits.
+   */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls whose updates your loop has not read yet, at least 1. Default 10. */
+  /** How many polls may run before your loop has read their updates, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -91,9 +91,9 @@ const limiterOptions = z.strictObject({
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
  * Processes that wait take turns. If one process gets a 429, all processes pause; if one process reads an announced limit, all
- * processes use this limit. If Redis fails, a process waits until every token that Redis granted is surely back, at most four
- * seconds, and then uses its own share of the limit. Configure Redis with `maxmemory-policy noeviction`: if Redis loses the keys,
- * the service may refuse requests for up to one second.
+ * processes use this limit. If Redis fails, a process grants nothing until 1.8 seconds after it sent the first command that failed:
+ * until then, the service may count requests that Redis allowed. Then it uses its own share of the limit. Configure Redis with
+ * `maxmemory-policy noeviction`: if Redis loses the keys, the service may refuse requests for up to one second.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();

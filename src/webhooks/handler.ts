@@ -62,7 +62,8 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /** Called with the outcome and the counts of each webhook that was handled, even after `deadlineMs`. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Called for each request that gets 400, 401, 413 or 415, and when the function `secret` or your own `inbox` throws.
+   * Called for each request that gets 400, 401, 413 or 415, and for each error of the function `secret` or of the `inbox` that you
+   * passed.
    * Default: writes to `logger`, at most one refusal a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
