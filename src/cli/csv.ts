@@ -23,7 +23,7 @@ export interface CsvInput {
   readonly delimiter: string;
   /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
   readonly needsBom: boolean;
-  /** Identifies the file under all of its names. */
+  /** Device and inode show whether another path leads to the same file. */
   readonly identity: Stats;
   /** Reads the rows below the line of column names, from the first row at each call. */
   rows(): AsyncGenerator<Row, void, undefined>;

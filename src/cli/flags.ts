@@ -26,7 +26,7 @@ export function addServiceFlags(command: Command): Command {
 
 const LATE_POLLS = 'Polls start more than one interval late; raise `--interval`';
 
-/** Creates a logger that prints for a person, who knows a tracker by its number. */
+/** Creates a logger for the terminal; its lines name a tracker by the tracking number instead of the id. */
 function createLogger(terminal: Terminal, numberById: ReadonlyMap<string, string>): Logger {
   const log: Logger['warn'] = (message, fields) => {
     const { reason, id, lagMs } = fields ?? {};
@@ -58,7 +58,7 @@ export function createClient(
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    // The user knows only flags and variables.
+    // Name the flag or the environment variable instead of the option.
     const message = error.message
       .replaceAll('`baseUrl`', '`--base-url` or TRACKING_BASE_URL')
       .replaceAll('`apiKey`', '`--api-key` or TRACKING_API_KEY')

@@ -127,7 +127,7 @@ async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): 
   throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more].join('\n'));
 }
 
-/** Finds damage by an unquoted delimiter or by a spreadsheet's formats. */
+/** Finds the faults that an unquoted delimiter or a spreadsheet leaves in a row. */
 function findFaults(cells: readonly string[], fields: Fields, columns: number): string[] {
   const faults: string[] = [];
   if (cells.length > columns)

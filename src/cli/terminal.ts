@@ -94,8 +94,8 @@ export function explainListenFailure(error: unknown, host: string, port: number)
 }
 
 /**
- * Formats a foreign value as one line without control characters. Responses keep fields of another type than
- * documented, so anything may come; null and undefined become an empty text.
+ * Formats a value from outside as one line without control characters. The client keeps fields whose type is not the documented
+ * one, so the value can be of any type. Null and undefined become an empty text.
  */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return '';

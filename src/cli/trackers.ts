@@ -46,7 +46,7 @@ function byOption(preset: NamedTrackersFlags['by']): Option {
     .default(preset);
 }
 
-/** Builds the options of a call that gets an id of the kind `--by`. */
+/** Builds the options of a call; `--by` sets the kind of the id. */
 function buildIdOptions({ by }: NamedTrackersFlags, { signal }: Terminal): TrackerRequestOptions {
   return { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) };
 }
@@ -105,7 +105,7 @@ function ignoreNotReady(error: unknown): undefined {
   throw error;
 }
 
-/** Prints the milestone and the events of shipments, or all of them as JSON; returns false if there are no events. */
+/** Prints the milestone and the events of each tracking, or the whole tracking as JSON; returns false if there are no events. */
 function printTrackings(
   trackings: readonly (Tracking | undefined)[],
   number: string,
