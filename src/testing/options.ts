@@ -36,7 +36,10 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so that fake timers work. */
   readonly now?: () => number;
-  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default `true`: those of the table. */
+  /**
+   * Requests per second by endpoint. With `false` the fake counts nothing and sends no limit headers. Default `true`: the limits
+   * of the table.
+   */
   readonly limits?: boolean | Partial<Record<EndpointName, number>>;
   /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;

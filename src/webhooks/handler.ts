@@ -133,7 +133,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
         return refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
       }
       const read = await readRequestBody(request, maxBodyBytes, signal);
-      // The sender repeats what did not enter the inbox.
+      // The sender redelivers what did not enter the inbox.
       if (signal.aborted || isClosing) return respond('closing', request);
       if (read === undefined) {
         const message = `The webhook body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
@@ -249,7 +249,7 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
 const RETRY_SOON = { status: 503, headers: { 'retry-after': '5' } };
 const RETRY_LATER = { status: 503, headers: { 'retry-after': '30' } };
 
-/** Respond with 200 only when all work is done for good, because a 200 ends the sender's repeats (docs/service.md 8.5). */
+/** Respond with 200 only when all work is done for good, because a 200 ends the redeliveries (docs/service.md 8.5). */
 const RESPONSES = {
   alive: { status: 200 },
   done: { status: 200 },
