@@ -19,13 +19,13 @@ const SPREAD_OVER = 0.8;
  * 3. From then on we use no more than what is available to us, but give up at most half of our tokens in one period. If no request
  *    is left in the window, we wait for its end.
  * 4. After a period in which our share did not change, we add half of the tokens that nobody used in that period.
- * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
+ * 5. If our share is below a quarter of the limit, we add at least one token, even if others use all tokens. So nobody starves.
  * 6. While others are active, grants are spread over the window. The responses then show the use of others at several moments, and
  *    not only at the moment of a burst.
  * 7. After a period in which others used nothing, the full limit is ours again.
  * 8. If we fill the first window, others get only 429s. The service does not count refused requests, so our responses do not show
- *    that others are active. So a new bucket whose first token has come back leaves one token (`reservedTokens`) unused for
- *    `GAP_MS`, if calls wait. In this gap a retry of the others gets through, and our responses show it.
+ *    that others are active. So after its first token has come back, a new bucket leaves one token (`reservedTokens`) unused for
+ *    `GAP_MS` while calls wait. In this time a retry of the others gets through, and our responses show it.
  */
 export class ForeignUse {
   #countedSent = 0;

@@ -216,7 +216,10 @@ export function computeLimit(
  */
 const CLEAN_EVERY_BUCKETS = 256;
 
-/** An idle bucket is kept this long. By then Redis has its last report, and what it knows of other users is out of date. */
+/**
+ * A bucket is deleted only this long after its last call. By then the bucket has sent its last report to Redis, and its data about
+ * other users is out of date.
+ */
 const KEEP_IDLE_MS = 10_000;
 
 interface Bucket {

@@ -29,7 +29,8 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
  * a part of the limit to them.
  *
  * A used token comes back one second after the *response* arrived, because the service may have counted the request at any
- * moment until then. A 429 pauses only its own endpoint (6.3), for an hour at most.
+ * moment until then. If the response is late, the token comes back 1.5 seconds after the request was sent. A 429 pauses only its
+ * own endpoint (docs/service.md 6.3), for an hour at most.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });

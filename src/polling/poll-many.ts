@@ -188,7 +188,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     }
   }
 
-  /** Stops reading while a whole batch of trackers is due and was never polled. */
+  /** Reads the next batch of trackers, but not while a poll is due and a whole batch was never polled. */
   async #readBatch(source: SourceReader<string | TrackerToPoll>): Promise<void> {
     const arePollsBehind = this.#neverPolled >= BATCH_SIZE && this.#isPollDue();
     if (this.#sourceState !== 'ready' || arePollsBehind || !this.#hasRoom()) return;
