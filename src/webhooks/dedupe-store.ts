@@ -17,13 +17,13 @@ export type Claim =
  * - Each operation is atomic for each key, over all processes that share the store.
  * - A key that is done stays done for `retainMs`. A key that is neither done nor leased is remembered for seven days, so that
  *   its attempts are counted until the sender gives up (docs/service.md 8.5).
- * - An operation that rejects may have been carried out, or may still be under way. A release that is called later must not take
- *   effect before it.
+ * - An operation that rejects may have been carried out, or may still be under way. If `release` is called after that, the
+ *   release must not overtake the operation.
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If its
-   * claim reaches the store after it was rejected, the keys stay busy until the lease ends. For a store without this field, or with
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If `claim`
+   * was rejected and still takes effect later, its keys stay busy until the lease ends. For a store without this field, or with
    * a value that is not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
@@ -57,7 +57,7 @@ export interface DedupeStore {
   ): Promise<void>;
 }
 
-/** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */
+/** Seven days in milliseconds: the sender redelivers a push for six days (docs/service.md 8.5). */
 export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;

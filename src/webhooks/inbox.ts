@@ -102,7 +102,7 @@ export class WebhookInbox {
     }
     const unclaimed = items.filter(({ state }) => state === 'unclaimed');
     setState(unclaimed, signal?.aborted ? 'interrupted' : 'unavailable');
-    // If the store is down, the sender repeats the whole webhook, so leave `onOther` to that repeat.
+    // If the store is down, the sender redelivers the whole webhook, so call `onOther` only then.
     const { onOther } = isStoreDown(items) ? {} : checked;
     return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
   }
@@ -142,7 +142,7 @@ async function callOnOther(
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
-    // The sender must repeat a message that no callback saw.
+    // The sender must redeliver a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
       await callWithTimeout(() => onOther(message), callbackTimeoutMs);
@@ -205,8 +205,8 @@ class Round {
     if (this.#items.length === 0) return false;
     await this.#claim(this.#items, isOpen).catch((error) => this.#giveUp(this.#items, error));
     const claimed = this.#items.filter(isClaimed);
-    // A redelivered event may kill the process. In a round of its own, no other event is then repeated, no attempt is counted for
-    // the others, and another receiver can handle them meanwhile.
+    // A redelivered event may end the process again. With a round for each job, only the events of one job are leased at that time:
+    // no other event is repeated or gets an attempt counted, and another receiver can handle the other events.
     if (claimed.some(({ attempt }) => attempt > 1) && this.#jobs.filter(hasClaimed).length > 1) {
       setState(claimed, 'unclaimed');
       if (!(await this.#tryRelease(claimed))) setState(claimed, 'unavailable');
@@ -387,7 +387,7 @@ class Round {
     void this.#tryRelease(uncalled);
   }
 
-  /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat work that is done. */
+  /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat finished work. */
   async #commitUntilDone(): Promise<void> {
     let giveUpAt: number | undefined;
     for (let index = 0; !(await this.#commit()); index += 1) {

@@ -155,7 +155,7 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
   return callbacks;
 }
 
-/** Precede the text of an error in its log line; the errors of `parse` need no more words. */
+/** The text before the error in a log line; an error of `parse` is clear without it. */
 const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   claim:
     'The store could not look up the events of a webhook, so the callback waits for the next delivery of the webhook: ',

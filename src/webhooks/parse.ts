@@ -114,7 +114,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
-/** Rejects only items without a valid key, because the service repeats a rejected push for six days (docs/service.md 8.5). */
+/** Rejects only items without a valid key, because the service redelivers a rejected push for six days (docs/service.md 8.5). */
 class ItemReader {
   readonly messages: KeyedMessage[] = [];
   readonly rejected: ItemIssues[] = [];
