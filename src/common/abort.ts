@@ -29,7 +29,7 @@ function listen(signal: AbortSignal) {
   return known;
 }
 
-/** A controller that also aborts when `signal` does, for the same reason, until `unsubscribe` is called. */
+/** A controller that also aborts when `signal` does, with the same reason, until `unsubscribe` is called. */
 export function linkedController(signal: AbortSignal | undefined): {
   readonly controller: AbortController;
   readonly unsubscribe: () => void;

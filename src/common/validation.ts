@@ -172,7 +172,7 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType<Options[Name]> };
 
 /**
- * A value that zod has no check for, such as an object that another realm or copy of the package made.
+ * Builds the schema of an option that zod cannot check, such as an object that another realm or copy of the package made.
  *
  * @param got - describes the wrong value in the message; default: a number as it is, and only the kind of other values
  */
@@ -243,7 +243,7 @@ function findBrokenHeaderRule(name: string, value: unknown): string | undefined 
   try {
     if (typeof value === 'string' && new Headers([[name, value]])) return undefined;
   } catch {
-    // Such as a value with a line break.
+    // The value is invalid, e.g. because it contains a line break.
   }
   return 'to be a string of Latin-1 characters without line breaks';
 }

@@ -35,7 +35,7 @@ export interface Config {
   readonly totalTimeoutMs: number | undefined;
   /** The options of the client only; each call adds the defaults, which depend on its method. */
   readonly retry: RetryOptions;
-  /** The options of a call without options. */
+  /** The options of a call that passes none. */
   readonly callDefaults: CallOptions;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;

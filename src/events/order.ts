@@ -166,8 +166,8 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 /**
  * Tells whether `latestEvent` would choose an event over the one you have. A webhook with an older status can arrive later
  * (docs/service.md 8.3). On a day with date-only events, `sortEvents` uses `order` instead of the time. Two events do not show
- * whether a third event of their day is date-only. So if you compare one pair after another, you can end at another event than
- * `latestEvent`. If you store all events, call `latestEvent` with them instead.
+ * whether a third event of their day is date-only. So after several comparisons of two events, you can have another event than
+ * `latestEvent` returns for all of them. If you store all events, call `latestEvent` instead.
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough

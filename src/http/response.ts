@@ -290,7 +290,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
   };
 }
 
-/** Reads how many milliseconds the service asks to wait (docs/service.md 6.5); a 429 that names no time asks for one window. */
+/** Reads how many milliseconds the service asks to wait (docs/service.md 6.5). Without a time, a 429 means one window. */
 export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);

@@ -164,12 +164,12 @@ interface Emitter {
   listeners(event: 'error'): readonly object[];
 }
 
-/** Holds the log of a listener of this package, by which another copy of the package recognises the listener, too. */
+/** The listeners of this package have their log under this symbol. `Symbol.for` gives all copies of the package the same symbol. */
 const LOG: unique symbol = Symbol.for('tracking-client.driverErrors');
 
 /**
- * Adds an `error` listener to a driver's client or pool, unless it has one from here. Without a listener, Node ends the process
- * when the server goes away. At most one line a minute is logged, and none while the program has a listener of its own.
+ * Adds an `error` listener to a driver's client or pool, unless this package has added one before. Without a listener, Node ends
+ * the process when the server goes away. At most one line a minute is logged, and none while the program has its own listener.
  *
  * @param server - the name of the server, for the line
  * @param client - ignored if it emits no events

@@ -26,7 +26,7 @@ export const eventSchema = namedRecord<TrackingEvent>()({
    * `new Date`.
    */
   occurrenceDatetime: nullish(z.string()),
-  /** A lower number is older; it breaks ties between events without a time (docs/service.md 2.6). */
+  /** Sorts events that have no time (docs/service.md 2.6): a lower number is older. */
   order: nullish(z.number()),
   location: nullish(z.string()),
   /** The source from which the service got the event. */
