@@ -4,7 +4,7 @@ import { ConfigurationError } from '../src/errors.ts';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { telemetryHooks } from '../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../src/options.ts';
-import { TRACKER } from './support/calls.ts';
+import { TRACKER } from './contract/support/samples.ts';
 import { BASE_URL, catchRejection, makeClient, networkFailure, type Step } from './support/make-client.ts';
 import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { API_KEY, catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 

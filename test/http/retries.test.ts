@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { RetryInfo } from '../../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { makeClient, networkFailure, type Step, type StubResponse } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { API_KEY, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 

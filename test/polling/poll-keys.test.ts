@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type TrackerToPoll, TrackingClient } from '../../src/index.ts';
 import { createFakeTrackingService, createWebhookSender } from '../../src/testing/index.ts';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { pass, polledService, results, startPoll, startPollMany } from './polled-service.ts';
 
 const toKey = (eventId: string) => `tracking/events:${TRACKER.trackerId}:${eventId}`;

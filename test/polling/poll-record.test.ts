@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NotFoundError, ResultsNotReadyError } from '../../src/errors.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import type { StubResponse } from '../support/make-client.ts';
 import {
   EMPTY,

@@ -3,7 +3,7 @@ import type { PollManyOptions, PollManyUpdate, PollOptions } from '../../src/ind
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackersToPoll } from '../../src/polling/poll-many.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
 
 /** Results of one tracker, as the service sends them. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { TRACKER } from '../support/calls.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { catchRejection, makeClient, type SeenRequest } from '../support/make-client.ts';
 
 const page = (...ids: string[]) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TrackingClient } from '../../src/index.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
-import { COURIER, PER_CALL_TRACKING, TRACKER, TRACKING } from '../support/calls.ts';
+import { COURIER, PER_CALL_TRACKING, TRACKER, TRACKING } from '../contract/support/samples.ts';
 import { catchRejection, makeClient } from '../support/make-client.ts';
 
 const input = { trackingNumber: 'LA680658838NL' };

@@ -8,17 +8,10 @@ import { listOf } from '../../src/schemas/record.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
 import { trackingListSchema, trackingSchema } from '../../src/schemas/tracking.ts';
 import { webhookHistorySchema } from '../../src/schemas/webhook.ts';
+import { EVENT, TRACKER } from '../contract/support/samples.ts';
 
-const TRACKER = {
-  trackerId: 't1',
-  trackingNumber: 'RR123456785CN',
-  isTracked: true,
-  isSubscribed: true,
-  createdAt: '2026-03-01T00:00:00.000Z',
-};
 const { trackerId: _id, ...WITHOUT_ID } = TRACKER;
 const { trackingNumber: _number, ...WITHOUT_NUMBER } = TRACKER;
-const EVENT = { eventId: 'e1', occurrenceDatetime: '2026-03-01' };
 const MODES = ['keep', 'throw'] as const;
 
 function joinPaths({

@@ -1,28 +1,14 @@
 import type { TrackingClient } from '../../src/client.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../src/endpoints.ts';
 import type { RequestOptions } from '../../src/options.ts';
-
-export const TRACKER = {
-  trackerId: 'tracker-1',
-  trackingNumber: 'LA680658838NL',
-  isTracked: true,
-  isSubscribed: true,
-  createdAt: '2021-03-01T11:09:00.000Z',
-};
-export const EVENT = { eventId: 'event-1', occurrenceDatetime: '2021-03-04T17:12:57', order: 3 };
-export const TRACKING = { tracker: TRACKER, shipment: { statusMilestone: 'in_transit' }, events: [EVENT] };
-export const PER_CALL_TRACKING = { shipment: { statusMilestone: 'delivered' }, events: [EVENT] };
-export const COURIER = { courierCode: 'us-post', courierName: 'USPS' };
-export const BULK = {
-  status: 'success',
-  summary: { totalInputs: 1, totalCreated: 1, totalExisting: 0, totalErrors: 0 },
-  data: [{ itemStatus: 'created', inputData: { trackingNumber: 'LA680658838NL' }, tracker: TRACKER }],
-  error: null,
-};
-export const HISTORY = {
-  metadata: { trackerId: 'tracker-1' },
-  webhooks: [{ status: 'success', pushTimestamp: '2021-03-04T17:13:00.000Z', responseStatusCode: '200' }],
-};
+import {
+  BULK_SUCCESS,
+  COURIER,
+  HISTORY,
+  PER_CALL_TRACKING,
+  TRACKER,
+  TRACKING,
+} from '../contract/support/samples.ts';
 
 /** How to call one endpoint, with its request, its response and its result. */
 export interface SampleCall {
@@ -58,8 +44,8 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'POST',
     target: '/trackers/bulk',
     sentBody: [input],
-    response: BULK,
-    result: BULK,
+    response: BULK_SUCCESS,
+    result: BULK_SUCCESS,
   },
   'trackers.track': {
     call: (client, options) => client.trackers.track(input, options),
