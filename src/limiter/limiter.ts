@@ -162,7 +162,6 @@ export function createPermit<BucketToken extends Token>(
   return {
     tokensLeft: token.tokensLeft,
     send() {
-      if (token.state !== 'granted') return;
       const now = systemClock.now();
       token.state = 'sent';
       token.freeAt = now + MAX_RETURN_MS;
