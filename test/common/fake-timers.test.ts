@@ -72,16 +72,21 @@ describe.each(runners)('timers of %s', (_, { install, tick, uninstall, now }) =>
     expect(await outcome).toMatchObject({ name: 'TimeoutError', timeoutMs: 3_000 });
   });
 
-  test('a call that waits for a token → sent when the token is back', async () => {
-    const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: {} });
-    await client.couriers.list();
-    const waiting = client.couriers.list();
-    await settled();
-    expect(requests).toHaveLength(1);
-    await pass(1_050);
-    await waiting;
-    expect(requests).toHaveLength(2);
-  });
+  test.each([true, false])(
+    'timers faked before the first call: %s → a call that waits for a token is sent when the token is back',
+    async (areFakedBefore) => {
+      if (!areFakedBefore) uninstall();
+      const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: {} });
+      await client.couriers.list();
+      if (!areFakedBefore) install();
+      const waiting = client.couriers.list();
+      await settled();
+      expect(requests).toHaveLength(1);
+      await pass(1_050);
+      await waiting;
+      expect(requests).toHaveLength(2);
+    },
+  );
 
   test('Redis does not reply → the limiter grants its share when all tokens are back', async () => {
     const logger = { debug() {}, info() {}, warn() {}, error() {} };

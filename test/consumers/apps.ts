@@ -98,7 +98,6 @@ export const APPS: Readonly<Record<string, App>> = {
       typescript: '~5.9.3',
     },
   },
-  'node-test': { test: 'node --test' },
   'page-in-chromium': {
     recipe: 'page',
     system: 'linux x64',
