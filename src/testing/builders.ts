@@ -25,7 +25,7 @@ import {
   seededRandom,
 } from './shipments/shipment.ts';
 
-/** Options of every builder; an invalid one is a `ConfigurationError`. */
+/** Options of every builder. */
 export interface BuildOptions {
   /** Decides ids and texts: the same seed builds the same record. Default 1. */
   readonly seed?: string | number;
@@ -59,6 +59,7 @@ function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: str
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid tracker
+ * @throws ConfigurationError for an invalid option
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Partial<Tracker> = {}, options?: BuildOptions): Tracker {
@@ -72,6 +73,7 @@ export function buildTracker(overrides: Partial<Tracker> = {}, options?: BuildOp
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid event
+ * @throws ConfigurationError for an invalid option
  */
 export function buildEvent(overrides: Partial<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
   const { ids, tracker, pick } = createDeliveredTracker(options, overrides.trackingNumber);
@@ -85,6 +87,7 @@ export function buildEvent(overrides: Partial<TrackingEvent> = {}, options?: Bui
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns valid tracking results
+ * @throws ConfigurationError for an invalid option
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Partial<Tracking> = {}, options?: BuildOptions): Tracking {
@@ -98,6 +101,7 @@ export function buildTracking(overrides: Partial<Tracking> = {}, options?: Build
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid message
+ * @throws ConfigurationError for an invalid option
  */
 export function buildWebhookMessage(
   overrides: Partial<EventsMessage> = {},
@@ -119,6 +123,7 @@ export function buildWebhookMessage(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid proof of delivery
+ * @throws ConfigurationError for an invalid option
  */
 export function buildProofOfDelivery(
   overrides: Partial<ProofOfDelivery> = {},
@@ -140,6 +145,7 @@ export function buildProofOfDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid courier
+ * @throws ConfigurationError for an invalid option
  */
 export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
   const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };

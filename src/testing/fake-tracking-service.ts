@@ -67,11 +67,11 @@ export interface FakeTrackingService {
   /**
    * Plays a scenario: events happen to a shipment one after the other, on the fake's clock.
    *
-   * @param trackingNumber - whose shipment
-   * @param name - which scenario
+   * @param trackingNumber - the tracking number of the shipment
+   * @param name - the name of the scenario
    * @param options - `speed`: how many times faster than real time, 1 to `Infinity` (at once); default the fake's
    * @returns the shipment
-   * @throws ConfigurationError for an unknown scenario, an unknown option or a speed below 1
+   * @throws ConfigurationError for an invalid tracking number, an unknown scenario, an unknown option or a speed below 1
    */
   play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
   /**

@@ -41,7 +41,7 @@ export interface FakeTrackingServiceOptions {
    * of the table.
    */
   readonly limits?: boolean | Partial<Record<EndpointName, number>>;
-  /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
+  /** Window in which requests are counted: `fixed` starts each second, `sliding` is always the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20 (docs/service.md 1.8). Default: any key is accepted. */
   readonly apiKeys?: readonly string[];

@@ -45,7 +45,7 @@ function toStalledResponse({ status, headers, body }: FakeResponse, signal?: Abo
       onAbort(signal, () => void Promise.resolve().then(fail));
     },
   });
-  // Without a `content-length`, MSW 3 takes the loss of the connection for the end of the body.
+  // Without a `content-length`, MSW 3 reads the loss of the connection as the end of the body.
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 

@@ -118,7 +118,7 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** Archiving a tracker frees its id (docs/service.md 5.2). Until another tracker uses the id, a search by it finds the old one. */
+  /** Archiving a tracker frees its id (docs/service.md 5.2). Until another tracker uses the id, it finds the archived tracker. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 

@@ -93,8 +93,8 @@ export class WebhookQueue {
   /**
    * Queues a push; the fake calls this.
    *
-   * @param trackerId - which tracker it is about
-   * @param item - what to send
+   * @param trackerId - the id of the tracker that the push is about
+   * @param item - the item to send
    * @param isReplay - true for a resend; default false
    */
   add(trackerId: string, item: PushItem, isReplay = false): void {

@@ -105,6 +105,7 @@ export interface WebhookSender {
    *
    * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100
    * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
+   * @throws ConfigurationError for an invalid option
    */
   start(options?: { readonly everyMs?: number }): () => Promise<void>;
 }
