@@ -27,6 +27,7 @@ function ownKind(errorClass: object): string | undefined {
  * these, e.g. a RequestValidationError, or the ConfigurationError of a constructor.
  */
 export class TrackingError extends Error {
+  /** Name of the class, by which `instanceof` also recognises the errors of other copies of this package. */
   static readonly kind: string = 'TrackingError';
   /** Identifies the call, as in its hooks and log lines (a UUID). */
   declare readonly callId?: string;

@@ -158,7 +158,7 @@ export function readResults(inputs: readonly Identity[], { data }: BulkResult): 
   const open = new Map(inputs.entries());
   const results = inputs.map(() => NOT_IN_RESPONSE);
   let items = data ?? [];
-  // Exact matches go first, so that an item that repeats only the number does not take the input of an exact match.
+  // Find exact matches first. Otherwise an item with only the number could take an input that another item matches exactly.
   for (const isMatch of [isSame, isCompatible]) {
     items = items.filter((item) => {
       const identity = readItemIdentity(item);

@@ -40,7 +40,7 @@ export interface Config {
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly fetch: typeof globalThis.fetch | undefined;
-  /** The default headers and those of the option `headers`; the key is never among them. */
+  /** The default headers and the headers of the option `headers`; the API key is never among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;

@@ -26,8 +26,8 @@ export function buildEventKey(
 
 /**
  * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same
- * for all pushes of a tracker (docs/service.md 8.13). Query and fragment of the
- * `downloadUrl` are left out, because each push signs it anew.
+ * for all pushes of a tracker (docs/service.md 8.13). Query and fragment of the `downloadUrl` are left out, because each push has a
+ * new signature there.
  */
 export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
   const downloadUrl: unknown = data.content?.downloadUrl;

@@ -48,7 +48,7 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
 function getStartOfDayMs(date: string): number | undefined {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const start = new Date(0);
-  // `Date.UTC` would take the years 0 to 99 for 1900 to 1999.
+  // `Date.UTC` would read the years 0 to 99 as 1900 to 1999.
   start.setUTCFullYear(year, month - 1, day);
   const isDay = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
   return isDay ? start.getTime() : undefined;

@@ -113,6 +113,7 @@ export class ApiPromise<T> extends Promise<T> {
    * Resolves to the data and facts about its response, without sending another request.
    *
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
+   * @throws the error of the call
    */
   withResponse(): Promise<WithResponse<T>> {
     // Start from this promise. If the caller handles the rejection of `withResponse()`, the rejection of this promise then also

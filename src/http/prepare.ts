@@ -133,7 +133,7 @@ export interface RawRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the base URL (docs/service.md 1.6), starting with `/`; encode variable parts with `encodeURIComponent`. */
   readonly path: string;
-  /** Query parameters; those that are undefined or null are left out. Default: none. */
+  /** Query parameters; undefined and null values are left out. Default: none. */
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** A JSON value. Default: none. */
   readonly body?: unknown;

@@ -279,7 +279,7 @@ export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback
   return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
 }
 
-/** Reads the announced rate limit. `RateLimit-*` wins over `X-RateLimit-*` (docs/service.md 6.2). */
+/** Reads the announced rate limit. `RateLimit-*` overrides `X-RateLimit-*` (docs/service.md 6.2). */
 export function readRateLimit(headers: Headers): RateLimitInfo {
   const limit = readInteger(headers.get('ratelimit-limit')) ?? readInteger(headers.get('x-ratelimit-limit'));
   return {

@@ -65,7 +65,7 @@ export class CallQueue {
     });
   }
 
-  /** Pauses the bucket, and rejects the calls that do not wait that long. An earlier pause that ends later stays. */
+  /** Pauses the bucket, and rejects the calls that do not wait that long. An earlier pause that ends later is kept. */
   pauseUntil(until: number, now: number): void {
     if (until <= this.#pausedUntil) return;
     this.#pausedUntil = until;

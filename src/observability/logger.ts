@@ -120,7 +120,7 @@ function createPrinter(logger: Logger) {
       Object.entries(fields).map(([name, value]) => [name, describeError(value)]),
     );
     if (isBunyan) return call(method, plainFields, line);
-    // With text and fields as two arguments, winston takes a `%d` in the text for a placeholder and drops the fields.
+    // With text and fields as two arguments, winston reads a `%d` in the text as a placeholder and drops the fields.
     if (isWinston) return call(method, { ...plainFields, message: line });
     if (!hasInfo) return call(method, `${line} ${JSON.stringify(plainFields)}`);
     return call(method, line, plainFields);

@@ -87,9 +87,9 @@ const storeOptions = z.strictObject({
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
- * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses
- * the last writes costs duplicates, never events. Methods reject with the client's errors, and when `commandTimeoutMs` is over.
- * Leases and retention run on the clock of Redis, so fake timers do not move them.
+ * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. If a failover loses the
+ * last writes, events may be handled twice, but no event is lost. Methods reject with the client's errors, and when
+ * `commandTimeoutMs` is over. Leases and retention run on the clock of Redis, so fake timers do not move them.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();

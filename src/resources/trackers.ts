@@ -91,8 +91,8 @@ export class TrackersResource {
   /**
    * Lists all trackers, page by page, until a page is empty or repeats the one before. A page is requested when you reach it.
    *
-   * @param query - `limit` per page (default 500), `sort` (default 1, so that new trackers do not shift the pages), and the options of each
-   * call
+   * @param query - `limit` per page (default 500), `sort` (default 1, so that new trackers do not shift the pages), and the options
+   * of each call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
    */
@@ -215,7 +215,7 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker at background priority until the service stops tracking it. A poll without results is an update, too.
+   * Polls one tracker at background priority until the service stops tracking it. A poll without results yields an update, too.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs`, and the conditions that end the polling; see each option

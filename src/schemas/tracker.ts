@@ -206,7 +206,7 @@ export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
 });
 /**
  * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
- * (docs/service.md 8.10). In a push of the flat shape (docs/service.md 8.2), the ids may be all there is of the tracker. No push
+ * (docs/service.md 8.10). In a push of the flat shape (docs/service.md 8.2), the ids may be the only fields. No push
  * has `isTracked`.
  */
 export interface WebhookTracker extends FieldsOf<typeof webhookTrackerSchema> {}

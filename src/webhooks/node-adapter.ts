@@ -5,7 +5,7 @@ import { keepParsedBody } from './request.ts';
 /** A request of `node:http` or Express; a body parser may have added `body` and `rawBody`. */
 interface NodeRequest extends IncomingMessage {
   body?: unknown;
-  /** The body as it came; wins over `body`. */
+  /** The body as it came; used instead of `body`. */
   rawBody?: unknown;
 }
 
