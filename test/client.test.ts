@@ -162,11 +162,9 @@ describe('rateLimits', () => {
   });
 });
 
-describe('the client in a log', () => {
-  test('inspect and JSON → the three resources of the client and none of its options', () => {
-    const { client } = makeClient();
-    expect(Object.keys(client)).toEqual(['trackers', 'tracking', 'couriers']);
-    expect(JSON.parse(JSON.stringify(client))).toEqual({ trackers: {}, tracking: {}, couriers: {} });
-    expect(inspect(client, { depth: 9, showHidden: true })).not.toContain(API_KEY);
-  });
+test('inspect and JSON → the three resources of the client and none of its options', () => {
+  const { client } = makeClient();
+  expect(Object.keys(client)).toEqual(['trackers', 'tracking', 'couriers']);
+  expect(JSON.parse(JSON.stringify(client))).toEqual({ trackers: {}, tracking: {}, couriers: {} });
+  expect(inspect(client, { depth: 9, showHidden: true })).not.toContain(API_KEY);
 });

@@ -284,20 +284,18 @@ describe('hooks that fail', () => {
   });
 });
 
-describe('a list of hooks', () => {
-  test('two objects → each is called, in order, also after a hook that throws', async () => {
-    const told: string[] = [];
-    const first = {
-      onRequest: () => {
-        told.push('first');
-        throw new Error('boom');
-      },
-    };
-    const second = { onRequest: () => told.push('second'), onDone: () => told.push('done') };
-    const hooks = [first, telemetryHooks(), second];
-    expect(await get(GOT, hooks, { logLevel: 'silent' })).toEqual(TRACKER);
-    expect(told).toEqual(['first', 'second', 'done']);
-  });
+test('a list of two objects → each is called, in order, also after a hook that throws', async () => {
+  const told: string[] = [];
+  const first = {
+    onRequest: () => {
+      told.push('first');
+      throw new Error('boom');
+    },
+  };
+  const second = { onRequest: () => told.push('second'), onDone: () => told.push('done') };
+  const hooks = [first, telemetryHooks(), second];
+  expect(await get(GOT, hooks, { logLevel: 'silent' })).toEqual(TRACKER);
+  expect(told).toEqual(['first', 'second', 'done']);
 });
 
 describe('hooks that are refused', () => {
@@ -326,18 +324,16 @@ describe('hooks that are refused', () => {
   });
 });
 
-describe('hooks as an object', () => {
-  test('an instance of a class → its methods are called on the instance', async () => {
-    class Counter implements Hooks {
-      requests = 0;
-      onRequest() {
-        this.requests += 1;
-      }
+test('hooks that are an instance of a class → its methods are called on the instance', async () => {
+  class Counter implements Hooks {
+    requests = 0;
+    onRequest() {
+      this.requests += 1;
     }
-    const counter = new Counter();
-    await get(GOT, counter);
-    expect(counter.requests).toBe(1);
-  });
+  }
+  const counter = new Counter();
+  await get(GOT, counter);
+  expect(counter.requests).toBe(1);
 });
 
 test('an input that breaks a rule → no hook is called', async () => {

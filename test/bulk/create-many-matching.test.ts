@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BulkItem, TrackerInput } from '../../src/index.ts';
 import { bulkResponse, createAll } from './bulk-service.ts';
 
@@ -36,74 +36,72 @@ async function findPositions(
   return outcomes.map((outcome) => Number(outcome.tracker?.trackerId.replace('item-', '') ?? -1));
 }
 
-describe('items of a response are matched to inputs', () => {
-  test.each([
-    ['another order', [A, B], [echo(B), echo(A)], [1, 0]],
-    ['a number in upper case', [A, B], [echo({ trackingNumber: 'BBBB2222X' }), echo(A)], [1, 0]],
-    ['an echo that is a bare number', [A, B], [echo('bbbb2222x'), echo('aaaa1111x')], [1, 0]],
-    ['an item is missing', [A, B], [echo(B)], [-1, 0]],
-    ['an item comes twice', [A, B], [echo(A), echo(A)], [0, -1]],
-    ['items without echo or of other numbers', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
+test.each([
+  ['another order', [A, B], [echo(B), echo(A)], [1, 0]],
+  ['a number in upper case', [A, B], [echo({ trackingNumber: 'BBBB2222X' }), echo(A)], [1, 0]],
+  ['an echo that is a bare number', [A, B], [echo('bbbb2222x'), echo('aaaa1111x')], [1, 0]],
+  ['an item is missing', [A, B], [echo(B)], [-1, 0]],
+  ['an item comes twice', [A, B], [echo(A), echo(A)], [0, -1]],
+  ['items without echo or of other numbers', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
+  [
+    'null and empty fields in the echo',
+    [A, B],
+    [echo({ ...B, clientTrackerId: '' }), echo({ ...A, clientTrackerId: null })],
+    [1, 0],
+  ],
+  [
+    'trackers without an echo',
+    [A, B],
+    [tracker({ trackingNumber: 'BBBB2222X' }), tracker({ trackingNumber: 'AAAA1111X' })],
+    [1, 0],
+  ],
+  [
+    'an echo with the clientTrackerId only',
+    [A1, A2],
+    [echo({ clientTrackerId: 'order-2' }, A), echo({ clientTrackerId: 'order-1' }, A)],
+    [1, 0],
+  ],
+  [
+    'echoes without the clientTrackerId, which the trackers have',
+    [A1, A2],
+    [echo(A, { clientTrackerId: 'order-2' }), echo(A, { clientTrackerId: 'order-1' })],
+    [1, 0],
+  ],
+  [
+    'echoes without the clientTrackerId, which one tracker lacks, too',
+    [A1, A2],
+    [echo(A), echo(A, { clientTrackerId: 'order-1' })],
+    [1, 0],
+  ],
+  [
+    'clientTrackerIds that differ by case',
     [
-      'null and empty fields in the echo',
-      [A, B],
-      [echo({ ...B, clientTrackerId: '' }), echo({ ...A, clientTrackerId: null })],
-      [1, 0],
+      { ...A, clientTrackerId: 'X' },
+      { ...A, clientTrackerId: 'x' },
     ],
+    [echo({ ...A, clientTrackerId: 'x' }), echo({ ...A, clientTrackerId: 'X' })],
+    [1, 0],
+  ],
+  ['one number with and without a clientTrackerId', [A1, A], [echo(A), echo(A1)], [1, 0]],
+  ['an item with a part of an input, before a complete item', [A1, A2], [echo(A), echo(A1)], [1, 0]],
+  ['the item with the clientTrackerId is missing', [A1, A], [echo(A)], [-1, 0]],
+  ['an echo of another clientTrackerId', [A1], [echo({ ...A, clientTrackerId: 'order-9' })], [-1]],
+  [
+    'an older clientTrackerId of an existing tracker',
+    [A],
+    [tracker({ ...A, clientTrackerId: 'older' })],
+    [0],
+  ],
+  ['two equal inputs', [A, { ...A }], [echo(A), echo(A)], [0, 1]],
+  [
+    'inputs that differ in other fields only',
     [
-      'trackers without an echo',
-      [A, B],
-      [tracker({ trackingNumber: 'BBBB2222X' }), tracker({ trackingNumber: 'AAAA1111X' })],
-      [1, 0],
+      { ...A, title: 'x' },
+      { ...A, title: 'y' },
     ],
-    [
-      'an echo with the clientTrackerId only',
-      [A1, A2],
-      [echo({ clientTrackerId: 'order-2' }, A), echo({ clientTrackerId: 'order-1' }, A)],
-      [1, 0],
-    ],
-    [
-      'echoes without the clientTrackerId, which the trackers have',
-      [A1, A2],
-      [echo(A, { clientTrackerId: 'order-2' }), echo(A, { clientTrackerId: 'order-1' })],
-      [1, 0],
-    ],
-    [
-      'echoes without the clientTrackerId, which one tracker lacks, too',
-      [A1, A2],
-      [echo(A), echo(A, { clientTrackerId: 'order-1' })],
-      [1, 0],
-    ],
-    [
-      'clientTrackerIds that differ by case',
-      [
-        { ...A, clientTrackerId: 'X' },
-        { ...A, clientTrackerId: 'x' },
-      ],
-      [echo({ ...A, clientTrackerId: 'x' }), echo({ ...A, clientTrackerId: 'X' })],
-      [1, 0],
-    ],
-    ['one number with and without a clientTrackerId', [A1, A], [echo(A), echo(A1)], [1, 0]],
-    ['an item with a part of an input, before a complete item', [A1, A2], [echo(A), echo(A1)], [1, 0]],
-    ['the item with the clientTrackerId is missing', [A1, A], [echo(A)], [-1, 0]],
-    ['an echo of another clientTrackerId', [A1], [echo({ ...A, clientTrackerId: 'order-9' })], [-1]],
-    [
-      'an older clientTrackerId of an existing tracker',
-      [A],
-      [tracker({ ...A, clientTrackerId: 'older' })],
-      [0],
-    ],
-    ['two equal inputs', [A, { ...A }], [echo(A), echo(A)], [0, 1]],
-    [
-      'inputs that differ in other fields only',
-      [
-        { ...A, title: 'x' },
-        { ...A, title: 'y' },
-      ],
-      [echo(A), echo(A)],
-      [0, 1],
-    ],
-  ])('%s → each input gets the item that matches it, or no item', async (_, inputs, items, positions) => {
-    expect(await findPositions(inputs, items)).toEqual(positions);
-  });
+    [echo(A), echo(A)],
+    [0, 1],
+  ],
+])('%s → each input gets the item that matches it, or no item', async (_, inputs, items, positions) => {
+  expect(await findPositions(inputs, items)).toEqual(positions);
 });

@@ -7,40 +7,38 @@ const SECRET = 'sk-live-0123456789';
 /** Prints everything that a log could show of a value. */
 const shown = (value: unknown) => inspect(value, { depth: 20, showHidden: true, maxStringLength: null });
 
-describe('maskText', () => {
-  test.each([
-    ['every occurrence', `a ${SECRET} b ${SECRET}`, SECRET, 'a [redacted] b [redacted]'],
-    ['no secret', 'text', '', 'text'],
-    ['no occurrence', 'x', '$&', 'x'],
-    ['8 characters, inside a word', 'x12345678', '12345678', 'x[redacted]'],
-    ['7 characters, inside a word', 'x1234567', '1234567', 'x1234567'],
-    ['characters that mean something in a pattern', 'a.c abc', 'a.c', '[redacted] abc'],
-    ['characters that mean something in a replacement', '$& x', '$&', '[redacted] x'],
-    ['a short secret before an underscore', 'company_x any_x', 'any', 'company_x any_x'],
-    ['a short secret before a hyphen', 'any-thing', 'any', 'any-thing'],
-    ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
-    ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
-    ['nothing but a short secret', 'any', 'any', '[redacted]'],
-    ['percent-encoded', 'key=a%2Fb%3D0123456789&x=1', 'a/b=0123456789', 'key=[redacted]&x=1'],
-    ['percent-encoded in lower case', 'a%2fb%3d0123456789', 'a/b=0123456789', '[redacted]'],
-    ['percent-encoded in part', 'k=%61/b%3d0123456789', 'a/b=0123456789', 'k=[redacted]'],
-    ['a short secret, percent-encoded in part', 'k=%61ny x', 'any', 'k=[redacted] x'],
-    ['a space, percent-encoded', '?k=a%20b/0123456789', 'a b/0123456789', '?k=[redacted]'],
-    ['form-encoded', '?k=a+b%7E0123456789%21', 'a b~0123456789!', '?k=[redacted]'],
-    [
-      'plain and percent-encoded',
-      'a/b=0123456789 a%2Fb%3D0123456789',
-      'a/b=0123456789',
-      '[redacted] [redacted]',
-    ],
-    ['a short secret after an encoded space', 'a%20any%20b', 'any', 'a%20[redacted]%20b'],
-    ['a key of percent signs, encoded and plain', '%25%25%25 %%%', '%%%', '[redacted] [redacted]'],
-    ['a key with an escape', 'k=ab%41cdefg x', 'ab%41cdefg', 'k=[redacted] x'],
-    ['two encoded keys', '%61bcdefgh,abcdefg%68%21', 'abcdefgh', '[redacted],[redacted]%21'],
-    ['a percent sign beside a plain secret', '100% 12345678', '12345678', '100% [redacted]'],
-  ])('%s: text %j, secret %j → %j', (_what, text, secret, masked) => {
-    expect(maskText(text, secret)).toBe(masked);
-  });
+test.each([
+  ['every occurrence', `a ${SECRET} b ${SECRET}`, SECRET, 'a [redacted] b [redacted]'],
+  ['no secret', 'text', '', 'text'],
+  ['no occurrence', 'x', '$&', 'x'],
+  ['8 characters, inside a word', 'x12345678', '12345678', 'x[redacted]'],
+  ['7 characters, inside a word', 'x1234567', '1234567', 'x1234567'],
+  ['characters that mean something in a pattern', 'a.c abc', 'a.c', '[redacted] abc'],
+  ['characters that mean something in a replacement', '$& x', '$&', '[redacted] x'],
+  ['a short secret before an underscore', 'company_x any_x', 'any', 'company_x any_x'],
+  ['a short secret before a hyphen', 'any-thing', 'any', 'any-thing'],
+  ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
+  ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
+  ['nothing but a short secret', 'any', 'any', '[redacted]'],
+  ['percent-encoded', 'key=a%2Fb%3D0123456789&x=1', 'a/b=0123456789', 'key=[redacted]&x=1'],
+  ['percent-encoded in lower case', 'a%2fb%3d0123456789', 'a/b=0123456789', '[redacted]'],
+  ['percent-encoded in part', 'k=%61/b%3d0123456789', 'a/b=0123456789', 'k=[redacted]'],
+  ['a short secret, percent-encoded in part', 'k=%61ny x', 'any', 'k=[redacted] x'],
+  ['a space, percent-encoded', '?k=a%20b/0123456789', 'a b/0123456789', '?k=[redacted]'],
+  ['form-encoded', '?k=a+b%7E0123456789%21', 'a b~0123456789!', '?k=[redacted]'],
+  [
+    'plain and percent-encoded',
+    'a/b=0123456789 a%2Fb%3D0123456789',
+    'a/b=0123456789',
+    '[redacted] [redacted]',
+  ],
+  ['a short secret after an encoded space', 'a%20any%20b', 'any', 'a%20[redacted]%20b'],
+  ['a key of percent signs, encoded and plain', '%25%25%25 %%%', '%%%', '[redacted] [redacted]'],
+  ['a key with an escape', 'k=ab%41cdefg x', 'ab%41cdefg', 'k=[redacted] x'],
+  ['two encoded keys', '%61bcdefgh,abcdefg%68%21', 'abcdefgh', '[redacted],[redacted]%21'],
+  ['a percent sign beside a plain secret', '100% 12345678', '12345678', '100% [redacted]'],
+])('maskText, %s: text %j, secret %j → %j', (_what, text, secret, masked) => {
+  expect(maskText(text, secret)).toBe(masked);
 });
 
 test.each([
@@ -52,21 +50,17 @@ test.each([
   expect(maskText('%'.repeat(1_000_000), secret) === masked).toBe(true);
 });
 
-describe('maskValue', () => {
-  test('a value nested ten thousand levels deep → masked without a stack overflow', () => {
-    const depth = 10_000;
-    const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
-    expect(JSON.stringify(maskValue(value, SECRET))).not.toContain(SECRET);
-  });
+test('maskValue, a value nested ten thousand levels deep → masked without a stack overflow', () => {
+  const depth = 10_000;
+  const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
+  expect(JSON.stringify(maskValue(value, SECRET))).not.toContain(SECRET);
 });
 
-describe('maskHeaders', () => {
-  test('several cookies, one with the secret → all kept, the secret is masked', () => {
-    const headers = new Headers();
-    headers.append('set-cookie', `a=${SECRET}`);
-    headers.append('set-cookie', 'b=2');
-    expect(maskHeaders(headers, SECRET).getSetCookie()).toEqual(['a=[redacted]', 'b=2']);
-  });
+test('maskHeaders, several cookies, one with the secret → all kept, the secret is masked', () => {
+  const headers = new Headers();
+  headers.append('set-cookie', `a=${SECRET}`);
+  headers.append('set-cookie', 'b=2');
+  expect(maskHeaders(headers, SECRET).getSetCookie()).toEqual(['a=[redacted]', 'b=2']);
 });
 
 /** The message and the first five frames of a stack. */
@@ -122,18 +116,16 @@ describe('maskCause', () => {
   });
 });
 
-describe('toPrintableLine', () => {
-  test.each([
-    ['line breaks and tabs', ' a\n\n  b\tc ', 'a b c'],
-    ['terminal codes of C0', 'a\u001b[2J\u0000b', 'a [2J b'],
-    ['terminal codes of C1', 'a\u009b31m\u0085b', 'a 31m b'],
-    ['line separators', 'a\u2028b\u2029c', 'a b c'],
-    ['characters that turn the direction of text', 'a\u202eb\u2066c\u200fd\u061ce', 'a b c d e'],
-    ['other languages', 'ü 日本 🙂', 'ü 日本 🙂'],
-    ['a text of the maximum length', 'x'.repeat(20), 'x'.repeat(20)],
-    ['a text one character longer', 'x'.repeat(21), `${'x'.repeat(19)}…`],
-    ['a word behind far too many spaces', `${' '.repeat(80)}x`, ''],
-  ])('%s → one line of at most 20 characters', (_what, text, line) => {
-    expect(toPrintableLine(text, 20)).toBe(line);
-  });
+test.each([
+  ['line breaks and tabs', ' a\n\n  b\tc ', 'a b c'],
+  ['terminal codes of C0', 'a\u001b[2J\u0000b', 'a [2J b'],
+  ['terminal codes of C1', 'a\u009b31m\u0085b', 'a 31m b'],
+  ['line separators', 'a\u2028b\u2029c', 'a b c'],
+  ['characters that turn the direction of text', 'a\u202eb\u2066c\u200fd\u061ce', 'a b c d e'],
+  ['other languages', 'ü 日本 🙂', 'ü 日本 🙂'],
+  ['a text of the maximum length', 'x'.repeat(20), 'x'.repeat(20)],
+  ['a text one character longer', 'x'.repeat(21), `${'x'.repeat(19)}…`],
+  ['a word behind far too many spaces', `${' '.repeat(80)}x`, ''],
+])('toPrintableLine, %s → one line of at most 20 characters', (_what, text, line) => {
+  expect(toPrintableLine(text, 20)).toBe(line);
 });

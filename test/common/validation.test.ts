@@ -6,27 +6,25 @@ import { countOption, delayOption, kindOf, timeoutOption } from '../../src/commo
 import { ConfigurationError } from '../../src/errors.ts';
 import { readMessages } from '../support/parse.ts';
 
-describe('kindOf', () => {
-  test.each([
-    [null, 'null'],
-    [undefined, 'undefined'],
-    ['', 'an empty string'],
-    ['a', 'a string of 1 character'],
-    ['secret', 'a string of 6 characters'],
-    [5, 'a number'],
-    [Number.NaN, 'NaN'],
-    [Number.POSITIVE_INFINITY, 'Infinity'],
-    [[], 'an empty array'],
-    [[1, 2], 'an array of 2 items'],
-    [{}, 'an object'],
-    [new Date(), 'a Date'],
-    [true, 'a boolean'],
-    [5n, 'a bigint'],
-    [() => 1, 'a function'],
-    [Symbol('secret'), 'a symbol'],
-  ])('%s → %s', (value, kind) => {
-    expect(kindOf(value)).toBe(kind);
-  });
+test.each([
+  [null, 'null'],
+  [undefined, 'undefined'],
+  ['', 'an empty string'],
+  ['a', 'a string of 1 character'],
+  ['secret', 'a string of 6 characters'],
+  [5, 'a number'],
+  [Number.NaN, 'NaN'],
+  [Number.POSITIVE_INFINITY, 'Infinity'],
+  [[], 'an empty array'],
+  [[1, 2], 'an array of 2 items'],
+  [{}, 'an object'],
+  [new Date(), 'a Date'],
+  [true, 'a boolean'],
+  [5n, 'a bigint'],
+  [() => 1, 'a function'],
+  [Symbol('secret'), 'a symbol'],
+])('kindOf, %s → %s', (value, kind) => {
+  expect(kindOf(value)).toBe(kind);
 });
 
 describe('messages for rules of zod itself', () => {

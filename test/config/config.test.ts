@@ -113,15 +113,13 @@ describe('invalid options → ConfigurationError that names them', () => {
   });
 });
 
-describe('headers', () => {
-  test('headers in any case → added to the defaults', () => {
-    expect(
-      resolve({ headers: { 'X-Tenant': 'a', Accept: 'text/json', 'User-Agent': 'shop/1' } }).headers,
-    ).toEqual({
-      'x-tenant': 'a',
-      'user-agent': 'shop/1',
-      accept: 'text/json',
-    });
+test('headers in any case → added to the defaults', () => {
+  expect(
+    resolve({ headers: { 'X-Tenant': 'a', Accept: 'text/json', 'User-Agent': 'shop/1' } }).headers,
+  ).toEqual({
+    'x-tenant': 'a',
+    'user-agent': 'shop/1',
+    accept: 'text/json',
   });
 });
 

@@ -22,15 +22,13 @@ async function collectUnhandled(run: () => unknown): Promise<unknown[]> {
   }
 }
 
-describe('a real promise', () => {
-  test.each([
-    ['then', (promise: Call) => promise.then()],
-    ['catch', (promise: Call) => promise.catch(() => {})],
-    ['finally', (promise: Call) => promise.finally(() => {})],
-    ['withResponse', (promise: Call) => promise.withResponse()],
-  ])('%s → a plain promise', (_name, use) => {
-    expect(use(list()).constructor).toBe(Promise);
-  });
+test.each([
+  ['then', (promise: Call) => promise.then()],
+  ['catch', (promise: Call) => promise.catch(() => {})],
+  ['finally', (promise: Call) => promise.finally(() => {})],
+  ['withResponse', (promise: Call) => promise.withResponse()],
+])('%s of a call → a plain promise', (_name, use) => {
+  expect(use(list()).constructor).toBe(Promise);
 });
 
 describe('a rejection', () => {

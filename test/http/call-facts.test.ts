@@ -169,14 +169,12 @@ test('a success after a key function that was too slow → one attempt, the requ
   expect(requests).toHaveLength(1);
 });
 
-describe('an error before a call → has no facts of a call', () => {
-  test.each([
-    ['an invalid input', () => makeClient().client.trackers.create({ trackingNumber: '' })],
-    ['an invalid option', () => makeClient().client.couriers.list({ timeoutMs: -1 })],
-    ['a constructor', async () => new TrackingClient({ baseUrl: 'nowhere', apiKey: API_KEY })],
-  ])('%s', async (_what, fail) => {
-    const error = await catchRejection(fail());
-    expect(error).toBeInstanceOf(TrackingError);
-    for (const fact of FACTS) expect(error).not.toHaveProperty(fact);
-  });
+test.each([
+  ['an invalid input', () => makeClient().client.trackers.create({ trackingNumber: '' })],
+  ['an invalid option', () => makeClient().client.couriers.list({ timeoutMs: -1 })],
+  ['a constructor', async () => new TrackingClient({ baseUrl: 'nowhere', apiKey: API_KEY })],
+])('%s → an error without the facts of a call', async (_what, fail) => {
+  const error = await catchRejection(fail());
+  expect(error).toBeInstanceOf(TrackingError);
+  for (const fact of FACTS) expect(error).not.toHaveProperty(fact);
 });

@@ -126,22 +126,18 @@ describe('a repeat after a timeout', () => {
   });
 });
 
-describe('timers and listeners', () => {
-  test.each([
-    ['a result', OK, {}],
-    ['a failure of fetch', new Error('x'), { retry: false }],
-    ['a 404', { status: 404 }, {}],
-    ['a result of the second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
-  ] as [string, Step | Step[], object][])(
-    'a call that ends with %s → no timer and no listener is left',
-    async (_what, script, options) => {
-      const { client } = makeClient(script, options);
-      const { signal } = new AbortController();
-      await settleInVirtualTime(() =>
-        client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}),
-      );
-      expect(vi.getTimerCount()).toBe(0);
-      expect(getEventListeners(signal, 'abort')).toEqual([]);
-    },
-  );
-});
+test.each([
+  ['a result', OK, {}],
+  ['a failure of fetch', new Error('x'), { retry: false }],
+  ['a 404', { status: 404 }, {}],
+  ['a result of the second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
+] as [string, Step | Step[], object][])(
+  'a call that ends with %s → no timer and no listener is left',
+  async (_what, script, options) => {
+    const { client } = makeClient(script, options);
+    const { signal } = new AbortController();
+    await settleInVirtualTime(() => client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}));
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  },
+);

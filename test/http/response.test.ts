@@ -163,22 +163,17 @@ describe('empty successes', () => {
   });
 });
 
-describe('redirects', () => {
-  test.each([300, 307, 399])(
-    '%d → an error that explains why the redirect is not followed',
-    async (status) => {
-      const { client, requests } = makeClient({
-        status,
-        headers: { location: 'https://evil.test/login?token=hunter2' },
-      });
-      expect(await catchRejection(client.couriers.list())).toMatchObject({
-        name: 'ApiError',
-        status,
-        message: `GET https://api.example.test/public/v1/couriers responded with ${status}, a redirect to https://evil.test, which the client does not follow; set the base URL to the new address`,
-      });
-      expect(requests).toHaveLength(1);
-    },
-  );
+test.each([300, 307, 399])('%d → an error that explains why the redirect is not followed', async (status) => {
+  const { client, requests } = makeClient({
+    status,
+    headers: { location: 'https://evil.test/login?token=hunter2' },
+  });
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
+    name: 'ApiError',
+    status,
+    message: `GET https://api.example.test/public/v1/couriers responded with ${status}, a redirect to https://evil.test, which the client does not follow; set the base URL to the new address`,
+  });
+  expect(requests).toHaveLength(1);
 });
 
 describe('a success with invalid fields', () => {
