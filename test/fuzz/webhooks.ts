@@ -42,7 +42,7 @@ const TEXTS = [
 ];
 
 const request = fc.record({
-  host: fc.nat(HOSTS.length - 1),
+  host: fc.constantFrom(...HOSTS.keys()),
   body: fc.oneof(
     {
       weight: 1,
@@ -56,26 +56,6 @@ const request = fc.record({
       })),
     },
   ),
-  method: fc.constantFrom(...Array(12).fill('POST'), 'HEAD', 'GET', 'PUT', 'DELETE'),
-  authorization: fc.constantFrom(
-    ...Array(12).fill(`Bearer ${SECRET}`),
-    `bearer  ${SECRET}\t`,
-    `Bearer ${SECRET}x`,
-    `Bearer ${SECRET.toUpperCase()}`,
-    `Basic ${SECRET}`,
-    SECRET,
-    '',
-  ),
-  contentType: fc.constantFrom(
-    ...Array(12).fill('application/json'),
-    'application/json; charset=utf-8',
-    'application/json; charset=utf-16',
-    'application/vnd.tracking+json',
-    'text/plain',
-    ';;;',
-    '',
-  ),
-  encoding: fc.constantFrom(...Array(12).fill(''), 'identity', 'gzip', 'x'),
   isLengthAnnounced: fc.boolean(),
   /** Every n-th event fails when it comes for the first time. */
   failsEvery: fc.constantFrom(undefined, undefined, 1, 2, 3),
@@ -152,14 +132,6 @@ class Receiver {
   }
 }
 
-function buildHeaders({ authorization, contentType, encoding }: Sent): Record<string, string> {
-  return {
-    authorization,
-    'content-type': contentType,
-    ...(encoding === '' ? {} : { 'content-encoding': encoding }),
-  };
-}
-
 interface Received {
   readonly status: number;
   readonly text: string;
@@ -176,15 +148,13 @@ export const webhooks = property('webhooks', 150, request, async () => {
   async function send(sent: Sent): Promise<Received> {
     const client = makeClient(running[sent.host]?.port ?? 0);
     const { bytes } = sent.body;
-    const length = sent.isLengthAnnounced ? { 'content-length': String(bytes.length) } : {};
-    const hasBody = sent.method !== 'GET' && sent.method !== 'HEAD';
+    const headers = {
+      authorization: `Bearer ${SECRET}`,
+      'content-type': 'application/json',
+      ...(sent.isLengthAnnounced && { 'content-length': String(bytes.length) }),
+    };
     try {
-      return await client.send({
-        method: sent.method,
-        headers: { ...buildHeaders(sent), ...(hasBody ? length : {}) },
-        chunks: hasBody ? [bytes] : [],
-        fresh: true,
-      });
+      return await client.send({ method: 'POST', headers, chunks: [bytes], fresh: true });
     } catch (error) {
       // A host that responds before the whole body is sent may close the connection, and the response is lost.
       return { status: 0, text: String(error) };
@@ -196,7 +166,7 @@ export const webhooks = property('webhooks', 150, request, async () => {
   function checkResponse(sent: Sent, { status, text }: Received): void {
     must(!text.includes(SECRET), () => `shows the secret: ${text}`);
     receiver.check();
-    if (status < 200 || status > 299 || sent.method === 'HEAD') return;
+    if (status < 200 || status > 299) return;
     // The host's own body parser may replace invalid bytes.
     const isParsed = HOSTS[sent.host]?.parses === true;
     must(isParsed || isUtf8(sent.body.bytes), () => 'invalid UTF-8 was taken');
@@ -219,13 +189,8 @@ export const webhooks = property('webhooks', 150, request, async () => {
         checkResponse(sent, received);
         responses.push(received);
       }
-      const isPlain =
-        sent.body.isGood &&
-        sent.method === 'POST' &&
-        sent.authorization === `Bearer ${SECRET}` &&
-        sent.contentType === 'application/json' &&
-        sent.encoding === '';
-      must(!isPlain || responses.at(-1)?.status === 200, () => `a good webhook: ${printed(responses)}`);
+      const isAccepted = responses.at(-1)?.status === 200;
+      must(!sent.body.isGood || isAccepted, () => `a good webhook: ${printed(responses)}`);
       await receiver.webhooks.close();
     },
     async stop() {
