@@ -95,15 +95,18 @@ interface OptionsType {
 function optionTable(types: readonly OptionsType[]): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-    const more = parents.length === 0 ? '' : ` (also has the options of ${parents.join(' and ')})`;
+    const more = parents.length === 0 ? '' : ` (and the options of ${parents.join(' and ')})`;
     return [[`**${code(name)}**${more}`, '', ''], ...optionRows(declaration)];
   });
   return markdownTable(['Option', 'Default', 'Meaning'], rows);
 }
 
-/** Writes a row with the name, default and meaning of each option; an editor shows the type. */
+/**
+ * Writes a row with the name, default and meaning of each option; an editor shows the type. An option of a call that only overrides
+ * the client's option has no row.
+ */
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
-  return type.members.filter(ts.isPropertySignature).map((member) => {
+  return type.members.filter(ts.isPropertySignature).flatMap((member) => {
     const name = member.name.getText();
     const comment = readComment(member);
     const defaultText = readDefault(comment);
@@ -112,7 +115,11 @@ function optionRows(type: ts.InterfaceDeclaration): string[][] {
     const isCallback = member.type?.getText().includes('=>') === true;
     if (!isRequired && !isCallback && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to state the default, got none`);
-    return [code(name), isRequired ? 'required' : (defaultText ?? 'none'), readMeaning(comment)];
+    const meaning = readMeaning(comment);
+    // The page says that options whose names end with `Ms` are in milliseconds.
+    const unitless = name.endsWith('Ms') ? meaning.replace(/,? in milliseconds/, '') : meaning;
+    if (defaultText === "the client's") return [];
+    return [[code(name), isRequired ? 'required' : (defaultText ?? 'none'), unitless]];
   });
 }
 
