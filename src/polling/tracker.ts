@@ -65,7 +65,7 @@ export interface PollResult {
 
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
-/** What the requests of all trackers of a stream share. */
+/** The settings that the requests of all trackers of a stream share. */
 export interface PollRequests {
   readonly config: Config;
   readonly options: TrackerRequestOptions;
