@@ -304,15 +304,15 @@ describe('hooks that are refused', () => {
   }
 
   test.each([
+    ['an unknown hook', { onRespons: () => {} }, 'Unknown option `hooks.onRespons`; known options: onStart'],
+    ['a misspelt method of a class', new Misspelt(), 'Unknown option `hooks.onRespons`'],
+    ['another field of a plain object', { request: () => {} }, 'Unknown option `hooks.request`'],
+    ['an unknown hook in a list', [{}, { onEnd: () => {} }], 'Unknown option `hooks[1].onEnd`'],
     [
-      'an unknown hook',
-      { onRespons: () => {} },
-      "`hooks` has the unknown hook 'onRespons'; known hooks: onStart",
+      'a name of 500 characters',
+      { ['x'.repeat(500)]: () => {} },
+      'Unknown option with a string of 500 characters as its name',
     ],
-    ['a misspelt method of a class', new Misspelt(), "`hooks` has the unknown hook 'onRespons'"],
-    ['another field of a plain object', { request: () => {} }, "`hooks` has the unknown hook 'request'"],
-    ['an unknown hook in a list', [{}, { onEnd: () => {} }], "`hooks[1]` has the unknown hook 'onEnd'"],
-    ['a name of 500 characters', { ['x'.repeat(500)]: () => {} }, 'unknown hook a string of 500 characters'],
     ['a hook that is no function', { onDone: 5 }, 'Expected `hooks.onDone` to be a function'],
     ['a list with null', [null], 'Expected `hooks[0]` to be an object'],
     ['text', 'all', 'Expected `hooks` to be an object'],

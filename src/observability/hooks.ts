@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { checkOptions } from '../common/check-options.ts';
-import { functionOption, type OptionShape, quoteValue, type ValidationIssue } from '../common/validation.ts';
+import { checkIsObject, checkOptions } from '../common/check-options.ts';
+import { functionOption, type OptionShape, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ConfigurationError, type TrackingError } from '../errors.ts';
+import type { TrackingError } from '../errors.ts';
 import { callOrWarn, type LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
@@ -125,8 +125,7 @@ const HOOKS = {
   onDone: hook,
   onPoll: hook,
 } satisfies OptionShape<Hooks>;
-const HOOK_NAMES = Object.keys(HOOKS);
-const hooksObject = z.object(HOOKS);
+const hooksObject = z.strictObject(HOOKS);
 
 /**
  * Checks hooks, and makes one object of a list of them. Each hook is called in the order of the list; one that fails causes a
@@ -158,23 +157,19 @@ function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
 }
 
 function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => string) {
-  const checked = checkOptions(hooksObject, hooks, name, maskKey);
-  const unknown = listOwnNames(hooks).find((field) => !HOOK_NAMES.includes(field));
-  if (unknown !== undefined) {
-    const known = HOOK_NAMES.join(', ');
-    const text = `\`${name}\` has the unknown hook ${quoteValue(unknown)}; known hooks: ${known}`;
-    throw new ConfigurationError(maskKey(text));
-  }
+  checkIsObject(name, hooks);
+  const checked = checkOptions(hooksObject, pickHooks(hooks), name, maskKey);
   // The object is `this`, because it may be an instance of a class.
   return Object.fromEntries(
     Object.entries(checked).map(([hookName, callback]) => [hookName, callback?.bind(hooks)]),
   );
 }
 
-/** Lists the names that are meant as hooks: all fields of a plain object; of an instance of a class only names such as `onResponse`. */
-function listOwnNames(hooks: object): string[] {
+/** Picks what is meant as hooks: all fields of a plain object; of an instance of a class only those with names such as `onResponse`. */
+function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  if (isPlain) return Object.keys(hooks);
-  return [hooks, prototype].flatMap(Object.getOwnPropertyNames).filter((name) => /^on[A-Z]/.test(name));
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return hooks;
+  const own = [hooks, prototype].flatMap(Object.getOwnPropertyNames).filter((name) => /^on[A-Z]/.test(name));
+  const inherited = Object.keys(HOOKS).filter((name) => name in hooks);
+  return Object.fromEntries([...own, ...inherited].map((name) => [name, Reflect.get(hooks, name)]));
 }
