@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { formatReason, formatTime, plain } from '../../src/cli/terminal.ts';
+import { formatTime, plain } from '../../src/cli/terminal.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 describe('printJson', () => {
@@ -9,16 +9,6 @@ describe('printJson', () => {
     terminal.printJson(value);
     expect(output.stdout).toMatch(/^[\x20-\x7e]+\n$/);
     expect(JSON.parse(output.stdout)).toEqual(value);
-  });
-});
-
-describe('formatReason', () => {
-  it.each([
-    ["EACCES: permission denied, open '/x'", 'permission denied (EACCES)'],
-    ['listen EADDRINUSE: address already in use 127.0.0.1:80', 'address already in use (EADDRINUSE)'],
-    ['Something else', 'Something else'],
-  ])('%s → %s', (message, reason) => {
-    expect(formatReason(new Error(message))).toBe(reason);
   });
 });
 

@@ -39,7 +39,7 @@ export const ENDPOINTS: readonly ContractEndpoint[] = [
 ];
 
 /** The known error codes with their statuses (docs/service.md 7.6); undefined where none is known. */
-export const ERROR_STATUSES: Readonly<Record<string, readonly number[] | undefined>> = {
+const ERROR_STATUSES: Readonly<Record<string, readonly number[] | undefined>> = {
   validation_error: undefined,
   missing_mandatory_field: undefined,
   parsing_error: undefined,

@@ -12,7 +12,7 @@ export const TRACKER = {
 };
 
 const { isTracked: _isTracked, courierCode: _courierCode, ...webhookTracker } = TRACKER;
-export const WEBHOOK_TRACKER = webhookTracker;
+const WEBHOOK_TRACKER = webhookTracker;
 
 /** Its id is no valid UUID, as in the published samples. */
 export const EVENT = {
@@ -120,11 +120,11 @@ export const BARE_COURIER = {
 
 const INPUT = { trackingNumber: '9400115901047177598206' };
 const ITEM_ERROR = { code: 'shipping_date_outdated', message: 'shippingDate is older than 180 days.' };
-export const CREATED_ITEM = { itemStatus: 'created', inputData: INPUT, tracker: TRACKER, errors: null };
-export const EXISTING_ITEM = { ...CREATED_ITEM, itemStatus: 'existing' };
-export const FAILED_ITEM = { itemStatus: 'error', inputData: INPUT, tracker: null, errors: [ITEM_ERROR] };
+const CREATED_ITEM = { itemStatus: 'created', inputData: INPUT, tracker: TRACKER, errors: null };
+const EXISTING_ITEM = { ...CREATED_ITEM, itemStatus: 'existing' };
+const FAILED_ITEM = { itemStatus: 'error', inputData: INPUT, tracker: null, errors: [ITEM_ERROR] };
 /** The tracker may be left out of an error item. */
-export const FAILED_ITEM_WITHOUT_TRACKER = { itemStatus: 'error', inputData: INPUT, errors: [ITEM_ERROR] };
+const FAILED_ITEM_WITHOUT_TRACKER = { itemStatus: 'error', inputData: INPUT, errors: [ITEM_ERROR] };
 
 function summary(totalCreated: number, totalExisting: number, totalErrors: number) {
   return {

@@ -231,8 +231,6 @@ const envelope = (field: string, schema: Schema) => object({ data: object({ [fie
 const SCHEMAS = {
   tracker,
   event,
-  shipment,
-  statistics,
   tracking,
   courier,
   trackerEnvelope: envelope('tracker', tracker),
