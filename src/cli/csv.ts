@@ -17,23 +17,7 @@ export interface Row {
   readonly cells: readonly string[];
 }
 
-export interface CsvInput {
-  readonly name: string;
-  readonly columns: readonly string[];
-  readonly delimiter: string;
-  /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
-  readonly needsBom: boolean;
-  /** Device and inode show whether another path leads to the same file. */
-  readonly identity: Stats;
-  /** Reads the rows below the line of column names, from the first row at each call. */
-  rows(): AsyncGenerator<Row, void, undefined>;
-}
-
-/** Bytes that can be read more than once. */
-interface Source {
-  readonly identity: Stats;
-  chunks(): AsyncIterable<Buffer> | Iterable<Buffer>;
-}
+export type CsvInput = Awaited<ReturnType<typeof openCsv>>;
 
 export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
@@ -45,7 +29,7 @@ export async function openCsv(
   encoding: string,
   givenDelimiter: string | undefined,
   signal: AbortSignal,
-): Promise<CsvInput> {
+) {
   const name = isStandardInput(path) ? 'Standard input' : path;
   try {
     const { identity, chunks } = await openSource(path, name, signal);
@@ -65,15 +49,25 @@ export async function openCsv(
     const { value: first } = await rows(1).next();
     if (first === undefined)
       throw new CommandError(`${name} is empty; begin the file with a line that names the columns`);
-    const needsBom = start.startsWith('\uFEFF') || encoding !== 'utf-8';
-    return { name, columns: first.cells, delimiter, needsBom, identity, rows: () => rows(2) };
+    return {
+      name,
+      columns: first.cells,
+      delimiter,
+      /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
+      needsBom: start.startsWith('\uFEFF') || encoding !== 'utf-8',
+      /** Identifies the file under all of its names. */
+      identity,
+      /** Reads the rows below the line of column names, from the first row at each call. */
+      rows: () => rows(2),
+    };
   } catch (error) {
     if (error instanceof CommandError || signal.aborted) throw error;
     throw new CommandError(`Could not read ${name}: ${formatReason(error)}`);
   }
 }
 
-async function openSource(path: string, name: string, signal: AbortSignal): Promise<Source> {
+/** Opens bytes that can be read more than once. */
+async function openSource(path: string, name: string, signal: AbortSignal) {
   const identity = isStandardInput(path) ? fstatSync(0) : statSync(path);
   if (identity.isDirectory()) throw new CommandError(`${path} is a folder; give the path of a CSV file`);
   if (identity.isFile() && !isStandardInput(path)) return { identity, chunks: () => createReadStream(path) };
