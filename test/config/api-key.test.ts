@@ -21,6 +21,7 @@ describe('a fixed key', () => {
   });
 
   test.each([
+    [undefined, '`apiKey` is missing; pass it, or set TRACKING_API_KEY'],
     ['', '`apiKey` is missing; pass it, or set TRACKING_API_KEY'],
     ['  \n', '`apiKey` is missing; pass it, or set TRACKING_API_KEY'],
     [5, 'Expected `apiKey` to be a non-empty string, got 5'],
@@ -54,19 +55,14 @@ describe('a function', () => {
   });
 
   test('a function that throws → ConfigurationError whose cause has only the standard fields of that error', async () => {
-    const request = { headers: { 'x-vault-token': 'hvs.secret' } };
-    const inner = Object.assign(new Error('403'), { request });
-    const failure = Object.assign(new RangeError('vault is sealed', { cause: inner }), {
-      code: 'ESEALED',
-      request,
+    const failure = Object.assign(new RangeError('vault is sealed', { cause: new Error('403') }), {
+      request: { headers: { 'x-vault-token': 'hvs.secret' } },
     });
     const error = await catchRejection(resolveKeySource(() => Promise.reject(failure))());
-    expect(error).toBeInstanceOf(ConfigurationError);
-    const { name, code, message } = failure;
-    const stack = failure.stack?.split('\n').slice(0, 6).join('\n');
     expect(error).toMatchObject({
+      name: 'ConfigurationError',
       message: 'The `apiKey` function threw an error, so nothing was sent; see `cause`',
-      cause: { name, code, message, stack, cause: { message: '403' } },
+      cause: { name: 'RangeError', message: 'vault is sealed', cause: { message: '403' } },
     });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hvs.secret');
   });

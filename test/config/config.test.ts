@@ -55,19 +55,6 @@ describe('environment', () => {
     vi.stubEnv('TRACKING_API_KEY', 'env-key');
     expect(() => resolve({ apiKey: '' })).toThrow(/^`apiKey` is missing; /);
   });
-
-  test.each([
-    ['baseUrl', 'TRACKING_BASE_URL'],
-    ['apiKey', 'TRACKING_API_KEY'],
-  ])('no %s anywhere → ConfigurationError that names the option and the variable', (option, variable) => {
-    vi.stubEnv(variable, undefined);
-    expect(() => resolve({ [option]: undefined })).toThrow(
-      expect.objectContaining({
-        name: 'ConfigurationError',
-        message: expect.stringMatching(new RegExp(`\`${option}\`.*${variable}`)),
-      }),
-    );
-  });
 });
 
 describe('invalid options → ConfigurationError that names them', () => {

@@ -24,18 +24,12 @@ describe('failures of fetch', () => {
     });
   });
 
-  test('a failure of fetch → a cause that copies its name, code and stack', async () => {
+  test('a failure of fetch → a cause that copies its name and code', async () => {
     const failure = networkFailure('ECONNRESET');
     const { client } = makeClient(failure, once);
     const error = await catchRejection(client.couriers.list());
     expect(Object(error).cause).not.toBe(failure);
-    expect(error).toMatchObject({
-      cause: {
-        name: 'TypeError',
-        stack: failure.stack?.split('\n').slice(0, 6).join('\n'),
-        cause: { code: 'ECONNRESET' },
-      },
-    });
+    expect(error).toMatchObject({ cause: { name: 'TypeError', cause: { code: 'ECONNRESET' } } });
   });
 
   test('a body that breaks with ECONNREFUSED → neverSent is false', async () => {
