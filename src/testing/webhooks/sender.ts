@@ -174,12 +174,6 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   }
 }
 
-interface Job {
-  readonly pushes: readonly QueuedPush[];
-  readonly body: object;
-  readonly order: number;
-}
-
 /** Builds the body of some pushes. A proof of delivery stays enveloped: the flat shape has no place for it. */
 function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
   const items = pushes.map(({ item }) => item);
@@ -229,18 +223,19 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  async function attemptJob({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
-    const outcome = await sendToReceiver(receiver, JSON.stringify(body));
-    const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
-    sent.push(request);
-    fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    callGuarded(() => rest.onSent?.(request, pushes), reportOnSentFailure);
-    return outcome;
-  }
-
-  async function sendUntilAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
+  /** Sends some pushes in one request until it is accepted. Returns false when it is given up. */
+  async function sendUntilAccepted(pushes: readonly QueuedPush[], sent: SentWebhook[]): Promise<boolean> {
+    const requestBody = buildBody(pushes, shape);
+    const sendOnce = async (attempt: number) => {
+      const outcome = await sendToReceiver(receiver, JSON.stringify(requestBody));
+      const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
+      sent.push(request);
+      fake.webhooks.record(pushes, { ...outcome, url, requestBody });
+      callGuarded(() => rest.onSent?.(request, pushes), reportOnSentFailure);
+      return request;
+    };
     for (let attempt = 1; ; attempt += 1) {
-      const { succeeded } = await withinConcurrency(() => attemptJob(job, attempt, sent));
+      const { succeeded } = await withinConcurrency(() => sendOnce(attempt));
       if (succeeded || attempt === maxAttempts) return succeeded;
       await sleep(Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS) / speed);
     }
@@ -250,18 +245,19 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   async function sendQueued(sent: SentWebhook[]) {
     // Read `fake.webhooks` each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
-    const jobs: Job[] = [];
-    for (let start = 0; start < pushes.length; start += itemsPerRequest) {
-      const group = pushes.slice(start, start + itemsPerRequest);
-      const body = buildBody(group, shape);
+    const jobs: { readonly group: QueuedPush[]; readonly order: number }[] = [];
+    for (let start = 0; start < pushes.length; start += itemsPerRequest)
       for (let copy = 0; copy <= duplicates; copy += 1)
-        jobs.push({ pushes: group, body, order: rest.shuffle ? random() : 0 });
-    }
+        jobs.push({
+          group: pushes.slice(start, start + itemsPerRequest),
+          order: rest.shuffle ? random() : 0,
+        });
+    jobs.sort((a, b) => a.order - b.order);
     const accepted = new Set<QueuedPush>();
-    const sendJob = async (job: Job) => {
-      if (await sendUntilAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
+    const sendGroup = async (group: readonly QueuedPush[]) => {
+      if (await sendUntilAccepted(group, sent)) for (const push of group) accepted.add(push);
     };
-    await Promise.all(jobs.sort((a, b) => a.order - b.order).map(sendJob));
+    await Promise.all(jobs.map(({ group }) => sendGroup(group)));
     return { items: pushes.length, accepted: accepted.size };
   }
 
