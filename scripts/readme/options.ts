@@ -5,13 +5,8 @@ import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** These pages explain the options of each entry point; options for tests and telemetry are left to the editor. */
-const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
-  index: ['limits-and-retries.md'],
-  webhooks: ['webhooks.md'],
-  redis: ['limits-and-retries.md', 'webhooks.md'],
-  postgres: ['webhooks.md'],
-};
+/** The entry points whose options are listed; options for tests and telemetry are left to the editor. */
+const LISTED_ENTRIES = ['index', 'webhooks', 'redis', 'postgres'];
 /** A type stands below the types it extends; all others follow in alphabetical order. */
 const SHOWN_FIRST = [
   'TrackingClientOptions',
@@ -57,8 +52,7 @@ export function endpointTable(): string {
 export function optionTables(): string {
   const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
-    const explainedIn = EXPLAINED_IN[entry];
-    if (explainedIn === undefined) return [];
+    if (!LISTED_ENTRIES.includes(entry)) return [];
     const all = readExports(path);
     const types = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
       const declaration = findInterface(all.get(name));
@@ -67,8 +61,7 @@ export function optionTables(): string {
       return [{ name, declaration }];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    const pages = explainedIn.map((name) => `[${name}](${name})`).join(' and ');
-    return [heading, `Explained in ${pages}.`, optionTable(types)];
+    return [heading, optionTable(types)];
   });
   return parts.join('\n\n');
 }
