@@ -7,9 +7,7 @@ import { startCall } from './http/execute.ts';
 import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
-import { CouriersResource } from './resources/couriers.ts';
-import { TrackersResource } from './resources/trackers.ts';
-import { TrackingResource } from './resources/tracking.ts';
+import { CouriersResource, TrackersResource, TrackingResource } from './resources.ts';
 
 /**
  * A client of one account of the service.

@@ -63,9 +63,7 @@ export type {
 export type { PollManyOptions, PollOptions, TrackerToPoll } from './polling/options.ts';
 export type { PollManyUpdate, TrackerPolls } from './polling/poll-many.ts';
 export type { PollContext, PollUpdate } from './polling/tracker.ts';
-export type { CouriersResource } from './resources/couriers.ts';
-export type { TrackersResource } from './resources/trackers.ts';
-export type { TrackingResource } from './resources/tracking.ts';
+export type { CouriersResource, TrackersResource, TrackingResource } from './resources.ts';
 export type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';
 export { type Courier, courierSchema } from './schemas/courier.ts';

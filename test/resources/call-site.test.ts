@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
-import type { TrackersResource } from '../../src/resources/trackers.ts';
+import type { TrackersResource } from '../../src/resources.ts';
 import {
   BROKEN,
   NOT_FOUND,

@@ -1,20 +1,21 @@
-import { BulkCreation, type CreateManyOptions, type TrackerInputs } from '../bulk/create-many.ts';
-import type { Config } from '../config/config.ts';
-import { canonicalJson } from '../events/keys.ts';
-import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
-import { callEndpoint, startCall } from '../http/execute.ts';
-import { prepareRequest } from '../http/prepare.ts';
-import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
-import type { PollManyOptions, PollOptions } from '../polling/options.ts';
+import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './bulk/create-many.ts';
+import type { Config } from './config/config.ts';
+import { canonicalJson } from './events/keys.ts';
+import { type ApiPromise, type CallSite, captureCallSite } from './http/api-promise.ts';
+import { callEndpoint, startCall } from './http/execute.ts';
+import { prepareRequest } from './http/prepare.ts';
+import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from './options.ts';
+import type { PollManyOptions, PollOptions } from './polling/options.ts';
 import {
   pollMany,
   pollOne,
   type TrackerPolls,
   type TrackersToPoll,
   waitUntilStopped,
-} from '../polling/poll-many.ts';
-import type { PollUpdate } from '../polling/tracker.ts';
-import type { BulkResult } from '../schemas/bulk.ts';
+} from './polling/poll-many.ts';
+import type { PollUpdate } from './polling/tracker.ts';
+import type { BulkResult } from './schemas/bulk.ts';
+import type { Courier } from './schemas/courier.ts';
 import {
   DEFAULT_PAGE_SIZE,
   MAX_PAGE_SIZE,
@@ -23,9 +24,10 @@ import {
   type TrackerListQuery,
   type TrackerPage,
   type TrackerUpdate,
-} from '../schemas/tracker.ts';
-import type { Tracking } from '../schemas/tracking.ts';
-import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
+  type TrackingSearchInput,
+} from './schemas/tracker.ts';
+import type { PerCallTracking, Tracking } from './schemas/tracking.ts';
+import type { ResendResult, WebhookHistory } from './schemas/webhook.ts';
 
 function buildInput(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
@@ -279,5 +281,49 @@ export class TrackersResource {
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
     return callEndpoint(this.#config, 'trackers.webhookHistory', buildInput(id, options), options);
+  }
+}
+
+/** The method of the per-call plan, a paid look-up that creates no tracker (docs/service.md 1.2). */
+export class TrackingResource {
+  readonly #config: Config;
+
+  /** @internal */
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  /**
+   * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so only a 429
+   * or a request that was never sent is retried.
+   *
+   * @param input - the tracking number and hints about courier and destination
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns the shipments found; numbers are not unique
+   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription
+   */
+  search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
+    return callEndpoint(this.#config, 'tracking.search', { body: input }, options);
+  }
+}
+
+/** The couriers that the service supports. */
+export class CouriersResource {
+  readonly #config: Config;
+
+  /** @internal */
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  /**
+   * Lists the couriers and their codes.
+   *
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns all couriers
+   * @throws ApiError
+   */
+  list(options?: RequestOptions): ApiPromise<Courier[]> {
+    return callEndpoint(this.#config, 'couriers.list', {}, options);
   }
 }
