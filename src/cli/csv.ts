@@ -55,7 +55,7 @@ export async function openCsv(
       delimiter,
       /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
       needsBom: start.startsWith('\uFEFF') || encoding !== 'utf-8',
-      /** Identifies the file under all of its names. */
+      /** Device and inode show whether another path leads to the same file. */
       identity,
       /** Reads the rows below the line of column names, from the first row at each call. */
       rows: () => rows(2),

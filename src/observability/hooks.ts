@@ -165,7 +165,7 @@ function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => strin
   );
 }
 
-/** Picks what is meant as hooks: all fields of a plain object; of an instance of a class only those with names such as `onResponse`. */
+/** Picks the fields that can be hooks: every field of a plain object, but of an instance only fields such as `onResponse`. */
 function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return hooks;

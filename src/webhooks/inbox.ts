@@ -72,7 +72,8 @@ export class WebhookInbox {
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns the report; only `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid; RangeError
+   * like `buildEventKey`
    */
   async process(
     payload: unknown,
