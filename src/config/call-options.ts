@@ -13,7 +13,7 @@ import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
-export type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
+type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 };
 

@@ -50,7 +50,7 @@ export interface Config {
 
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-export const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
+const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 const clientOptions = z.strictObject({

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type FieldsOf, namedRecord, nullish, openEnum } from './record.ts';
 
 /** The error codes known today (docs/service.md 7.6). */
-export const KNOWN_ERROR_CODES = [
+const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
   'parsing_error',

@@ -43,13 +43,9 @@ const trackingNumberText = text(5, 50, quoteValue).regex(
   expected('to contain only A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
 );
 
-/** Tells whether a number is a run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real tracking number. */
-export function isAscendingDigitRun(value: string): boolean {
-  return '01234567890'.includes(value);
-}
-
 export const trackingNumber = trackingNumberText.refine(
-  (value) => !isAscendingDigitRun(value),
+  // A run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real tracking number.
+  (value) => !'01234567890'.includes(value),
   expected('to be a real tracking number and not an ascending run of digits', quoteValue),
 );
 
@@ -96,7 +92,7 @@ export const email = text(0, 254).regex(
   expected('to be an e-mail address'),
 );
 
-export const courierHints = {
+const courierHints = {
   /** Up to three courier codes (docs/service.md 3.2); they help the service to detect the courier. */
   courierCode: optionalInput(courierCodes),
   /** ISO 3166-1 alpha-2 or alpha-3; the service returns alpha-2 (docs/service.md 3.4). */
