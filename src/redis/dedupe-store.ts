@@ -13,7 +13,6 @@ import {
 import {
   createScript,
   createScriptRunner,
-  MAX_PER_RUN,
   type RedisClient,
   type RedisScript,
   type RunScript,
@@ -138,19 +137,17 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
-    const size = this.#sendsKeysOneByOne ? 1 : MAX_PER_RUN;
-    const runs: Promise<unknown>[] = [];
-    for (let start = 0; start < keys.length; start += size) {
-      runs.push(this.#runScript(script, keys.slice(start, start + size), values));
-    }
-    // Wait for all runs even if one fails, so that a release cannot overtake a claim.
-    const outcomes = await Promise.allSettled(runs);
-    const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
-    if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
+    try {
+      if (!this.#sendsKeysOneByOne) return [await this.#runScript(script, keys, values)].flat();
+    } catch (error) {
+      // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
+      const isInCluster = error instanceof Error && error.message.startsWith('CROSSSLOT');
+      if (!isInCluster || keys.length === 1) throw error;
       this.#sendsKeysOneByOne = true;
-      return this.#send(script, keys, values);
     }
+    const runs = keys.map((key) => this.#runScript(script, [key], values));
+    // Wait for all runs even if one fails, so that a release cannot overtake a claim.
+    await Promise.allSettled(runs);
     return (await Promise.all(runs)).flat();
   }
 }

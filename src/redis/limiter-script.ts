@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { createScript, MAX_PER_RUN, toNumber } from './redis-client.ts';
+import { createScript, toNumber } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
@@ -18,6 +18,8 @@ const MAX_LATE_MS = 500;
 const AFTER_OUTAGE_MS = 3_000;
 const KEEP_LIMIT_MS = 60 * 60 * 1_000;
 const KEEP_MS = 60_000;
+/** Maximum number of tokens of one command. Redis serves no other client while a script runs. */
+const MAX_PER_RUN = 1_000;
 
 /**
  * Reports the tokens of one process to Redis, and asks for more. All times are in milliseconds on the clock of Redis.

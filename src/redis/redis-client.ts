@@ -34,9 +34,6 @@ export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
-/** Maximum number of keys or tokens of one run. Redis serves no other client while a script runs. */
-export const MAX_PER_RUN = 1_000;
-
 /** Reads a number of a reply; a Redis client may be set to return numbers as text or as buffers. */
 export function toNumber(reply: unknown): number {
   return Number.parseFloat(String(reply));
