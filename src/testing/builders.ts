@@ -14,6 +14,7 @@ import {
   buildTrackingRecord,
   buildWebhookTracker,
   createCouriers,
+  toPublicCourier,
 } from './service/trackers.ts';
 import {
   BEIJING,
@@ -149,5 +150,5 @@ export function buildProofOfDelivery(
  */
 export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
   const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };
-  return { ...courier, ...overrides };
+  return { ...toPublicCourier(courier), ...overrides };
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { checkOneOf, checkOptions } from '../common/check-options.ts';
 import type { EndpointName } from '../endpoints.ts';
-import type { Courier } from '../schemas/courier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import {
   type FakeTrackingServiceOptions,
@@ -13,7 +12,7 @@ import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { FakeRequest, Outcome } from './service/http.ts';
 import { serve } from './service/serve.ts';
 import { FakeState } from './service/state.ts';
-import { buildTrackerRecord } from './service/trackers.ts';
+import { buildTrackerRecord, type FakeCourier } from './service/trackers.ts';
 import { FakeShipment, type ShipmentKey } from './shipments/fake-shipment.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/shipment.ts';
 import {
@@ -44,7 +43,7 @@ export interface FakeTrackingService {
   /** Every tracker of the account, oldest first. */
   readonly trackers: readonly Tracker[];
   /** The couriers of the service; a test may change the array. */
-  readonly couriers: Courier[];
+  readonly couriers: FakeCourier[];
   /** The webhooks that wait to be pushed, and the webhooks that were pushed before. */
   readonly webhooks: WebhookQueue;
   /**

@@ -120,6 +120,20 @@ describe('POST /trackers/track', () => {
     expect([status, body.data.trackings[0].tracker.trackerId]).toEqual([200, first.tracker.trackerId]);
     expect(body.data.trackings[0].events).toHaveLength(1);
   });
+
+  it.each([
+    ['a courier that cannot be asked synchronously', 0, { courierCode: 'cn-post' }],
+    ['no courier, and the one that carries it cannot be asked synchronously', 0, {}],
+    ['two couriers, one of which can be asked synchronously', 1, { courierCode: ['cn-post', 'us-post'] }],
+    ['a courier of the test that is slow', 0, { courierCode: 'slow-post' }],
+  ])('%s → events in the first response: %i, ten seconds later: 1', async (_, count, input) => {
+    const { fake, shipment, track, advance } = makeWithResults();
+    fake.couriers.push({ courierCode: 'slow-post', supportsSynchronousFetch: false });
+    shipment.deliver({ courierCode: 'cn-post' });
+    expect((await track(input)).body.data.trackings[0].events).toHaveLength(count);
+    advance(10_000);
+    expect((await track(input)).body.data.trackings[0].events).toHaveLength(1);
+  });
 });
 
 describe('POST /tracking/search', () => {
@@ -142,6 +156,15 @@ describe('POST /tracking/search', () => {
     expect([fake.trackers, fake.webhooks.pending]).toEqual([[], []]);
   });
 
+  it.each(['cn-post', 'nl-post'])(
+    'the courier %s, which cannot be asked at once → no events',
+    async (courierCode) => {
+      const { shipment, searchNow } = makePerCall();
+      shipment.deliver();
+      expect((await searchNow({ courierCode })).body.data.trackings[0].events).toEqual([]);
+    },
+  );
+
   it('the per-call quota used up → 403 quota_limit_reached; a refused search costs nothing', async () => {
     const { searchNow } = makePerCall({ plans: { perCall: { quota: 1 } } });
     expect(readCode(await searchNow({ originCountryCode: 'XX' }))).toBe('validation_error');
@@ -155,11 +178,12 @@ describe('POST /tracking/search', () => {
 });
 
 describe('GET /couriers', () => {
-  it('only the per-call plan → couriers are listed; trackers are refused', async () => {
+  it('only the per-call plan → couriers are listed, without fields of the fake; trackers are refused', async () => {
     const { call } = makeFake({ plans: { perShipment: false, perCall: true } });
     const { status, body } = await call('GET', '/couriers');
     expect(status).toBe(200);
     expect(body.data.couriers.map(({ courierCode }) => courierCode)).toContain('fr-post');
+    expect(JSON.stringify(body)).not.toContain('supportsSynchronousFetch');
     expect(refusal(await call('GET', '/trackers?page=1&limit=1'))).toEqual([422, 'no_active_subscription']);
   });
 });

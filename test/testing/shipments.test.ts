@@ -107,6 +107,24 @@ describe('fake.shipment', () => {
     expect(fake.shipment(NUMBER).isTracked).toBe(false);
   });
 
+  it.each([
+    [
+      'true, and a courier',
+      ['us'],
+      { courierCode: 'us-post', settings: { restrictTrackingToCourierCode: true } },
+    ],
+    ['one code', ['us'], { settings: { restrictTrackingToCourierCode: 'us-post' } }],
+    ['a list', ['us'], { settings: { restrictTrackingToCourierCode: ['us-post'] } }],
+    ['none, and a courier', ['cn', 'us'], { courierCode: 'us-post' }],
+  ])('settings.restrictTrackingToCourierCode %s → events %j', async (_, eventIds, input) => {
+    const { fake, createId, advance } = makeFake();
+    const trackerId = await createId(input);
+    advance(2000);
+    fake.shipment(NUMBER).addEvent({ eventId: 'cn', courierCode: 'cn-post' });
+    fake.shipment(NUMBER).addEvent({ eventId: 'us', courierCode: 'us-post' });
+    expect(fake.shipment({ trackerId }).events).toMatchObject(eventIds.map((eventId) => ({ eventId })));
+  });
+
   it('isTracked of a number → true as long as one of its trackers is tracked; other numbers are unaffected', async () => {
     const { fake, create, createId } = makeFake();
     const id = await createId();

@@ -214,6 +214,16 @@ describe('PATCH /trackers/{trackerId}', () => {
     await patch({ isSubscribed: true });
     expect(await getMine()).toBe(id);
   });
+
+  it('the field that a courier requires → results exist, and are pushed', async () => {
+    const input = { courierCode: 'nl-post', destinationCountryCode: 'US' };
+    const { fake, results, patch } = await withTracker(input);
+    fake.shipment(NUMBER).addEvent();
+    expect((await results()).status).toBe(404);
+    await patch({ destinationPostCode: '94901' });
+    expect((await results()).status).toBe(200);
+    expect(fake.webhooks.pending).toHaveLength(1);
+  });
 });
 
 describe('POST /trackers/bulk', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts';
+import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts';
 
 type Fake = ReturnType<typeof makeFake>['fake'];
 
@@ -62,6 +62,15 @@ describe('fake.webhooks', () => {
     });
     expect(push?.item.tracker).not.toHaveProperty('isTracked');
     expect(push?.item.tracker).not.toHaveProperty('courierCode');
+  });
+
+  it('an event of a courier outside the restriction of the tracker → not pushed, and does not prolong tracking', async () => {
+    const { fake, create, advance } = makeFake();
+    await create({ settings: { restrictTrackingToCourierCode: 'us-post' } });
+    advance(89 * DAY_MS);
+    fake.shipment(NUMBER).addEvent({ courierCode: 'cn-post' });
+    advance(DAY_MS);
+    expect([fake.webhooks.pending, fake.trackers[0]?.isTracked]).toEqual([[], false]);
   });
 
   it('two trackers of the number → one push for each tracker, with the same event id', async () => {

@@ -23,7 +23,15 @@ import {
 } from './http.ts';
 import { parseJson, validate, validateAt, validateTrackerInput } from './input.ts';
 import type { FakeState } from './state.ts';
-import { buildTrackerRecord, buildTrackingRecord, type TrackerState, toHints } from './trackers.ts';
+import {
+  buildTrackerRecord,
+  buildTrackingRecord,
+  canRespond,
+  canRespondAtOnce,
+  type TrackerState,
+  toHints,
+  toPublicCourier,
+} from './trackers.ts';
 
 interface Call {
   readonly params: Readonly<Record<string, string>>;
@@ -113,7 +121,8 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const nowMs = state.now();
     const input = validateTrackerInput(nowMs, parseJson(bodyText));
     const { tracker, isNew } = state.createTracker(input, true);
-    state.fetchResults(tracker, nowMs);
+    const { courierCodes } = state.getParcel(tracker.trackingNumber);
+    if (canRespondAtOnce(state.couriers, tracker, courierCodes)) state.fetchResults(tracker, nowMs);
     return succeed(isNew ? 201 : 200, { trackings: [buildTrackingRecord(tracker, nowMs)] });
   },
   'trackers.get': (call, state) =>
@@ -173,11 +182,14 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     if (perCall && state.searches >= perCall.quota)
       throw rejection(403, 'quota_limit_reached', 'The per-call quota is used up.');
     state.searches += 1;
+    const hints = toHints(input);
+    const { couriers } = state;
     const parcel = state.askCouriers(input.trackingNumber);
-    return succeed(201, { trackings: [buildResults(parcel, toHints(input))] });
+    const isKnown = canRespond(couriers, hints) && canRespondAtOnce(couriers, hints, parcel.courierCodes);
+    return succeed(201, { trackings: [buildResults(parcel, hints, isKnown ? parcel.events : [])] });
   },
   // Works without the per-shipment plan, too: clients of both plans need the courier codes.
-  'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers }),
+  'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
 };
 
 type LogEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };

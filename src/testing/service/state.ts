@@ -1,6 +1,5 @@
 import { EVENTS_TOPIC } from '../../events/keys.ts';
 import { sortEvents } from '../../events/order.ts';
-import type { Courier } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { DAY_MS, type TrackerRequest, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
@@ -22,8 +21,11 @@ import { Failures } from './failures.ts';
 import { RateLimits, rejection } from './http.ts';
 import {
   buildWebhookTracker,
+  canRespond,
   createCouriers,
+  type FakeCourier,
   isTracked,
+  mayDiscover,
   type TrackerState,
   TrackerStore,
   toPayload,
@@ -47,7 +49,7 @@ export class FakeState {
   readonly ids: SeededIds;
   readonly trackers = new TrackerStore();
   readonly webhooks: WebhookQueue;
-  readonly couriers: Courier[] = createCouriers();
+  readonly couriers: FakeCourier[] = createCouriers();
   readonly limits: RateLimits | undefined;
   readonly failures = new Failures();
   readonly requests: RecordedRequest[] = [];
@@ -119,15 +121,18 @@ export class FakeState {
     return { tracker, isNew: true };
   }
 
+  /** Changes a tracker. Results come at once if the patch adds a field that its couriers require. */
   updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
     const { isSubscribed: wasSubscribed } = tracker;
+    const lackedHint = tracker.isFetched && !canRespond(this.couriers, tracker);
     this.trackers.update(tracker, patch);
     if (wasSubscribed && !tracker.isSubscribed) tracker.trackedUntilMs = nowMs;
     if (!wasSubscribed && tracker.isSubscribed) {
       tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;
       this.#scheduleFetch(tracker, nowMs);
     }
+    if (lackedHint) this.#discover(tracker, this.getParcel(tracker.trackingNumber).events, nowMs);
   }
 
   #scheduleFetch(tracker: TrackerState, nowMs: number): void {
@@ -148,7 +153,8 @@ export class FakeState {
     if (tracker !== undefined) {
       this.fetchResults(tracker, atMs);
       if (!isTracked(tracker, atMs)) return;
-      const added = inputs.map((input) => tracker.shipment.add(input, this.ids, atMs));
+      const shown = inputs.filter((input) => mayDiscover(tracker, input));
+      const added = shown.map((input) => tracker.shipment.add(input, this.ids, atMs));
       this.#pushEvents(tracker, added, atMs);
       return;
     }
@@ -214,8 +220,9 @@ export class FakeState {
     return tracker === undefined ? this.trackers.findByTrackingNumber(parcel.trackingNumber) : [tracker];
   }
 
-  #discover(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
-    if (!isTracked(tracker, atMs)) return;
+  #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
+    if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
+    const events = known.filter((event) => mayDiscover(tracker, event));
     tracker.shipment.events.push(...events);
     this.#pushEvents(tracker, events, atMs);
   }

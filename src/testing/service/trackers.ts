@@ -1,4 +1,5 @@
 import type { Courier, CourierCodes } from '../../schemas/courier.ts';
+import type { TrackingEvent } from '../../schemas/event.ts';
 import type { SearchBy, Tracker, TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
 import { buildResults, type ShipmentState } from '../shipments/shipment.ts';
@@ -20,8 +21,16 @@ export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   };
 }
 
-export function createCouriers(): Courier[] {
-  const courier = (courierCode: string, courierName: string, countryCode: string): Courier => ({
+export type Hints = ReturnType<typeof toHints>;
+
+/** A courier of the fake. */
+export interface FakeCourier extends Courier {
+  /** False for a courier that has no results yet while a synchronous call waits (docs/service.md 1.12). Default true. */
+  readonly supportsSynchronousFetch?: boolean;
+}
+
+export function createCouriers(): FakeCourier[] {
+  const courier = (courierCode: string, courierName: string, countryCode: string): FakeCourier => ({
     courierCode,
     courierName,
     website: null,
@@ -30,15 +39,35 @@ export function createCouriers(): Courier[] {
     requiredFields: null,
     isDeprecated: false,
   });
+  const requiredFields = ['destinationPostCode', 'destinationCountryCode'];
   return [
     courier('us-post', 'USPS', 'US'),
     courier('fr-post', 'La Poste', 'FR'),
-    courier('cn-post', 'China Post', 'CN'),
-    {
-      ...courier('nl-post', 'PostNL', 'NL'),
-      requiredFields: ['destinationPostCode', 'destinationCountryCode'],
-    },
+    { ...courier('cn-post', 'China Post', 'CN'), supportsSynchronousFetch: false },
+    { ...courier('nl-post', 'PostNL', 'NL'), requiredFields },
   ];
+}
+
+export function toPublicCourier({ supportsSynchronousFetch: _, ...courier }: FakeCourier): Courier {
+  return courier;
+}
+
+/** False when every named courier requires a field that is missing, so that none of them responds. */
+export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
+  // Couriers may also require `courierAccount`, but no request has such a field, so it never counts as missing.
+  const isMissing = (field: string) =>
+    (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
+  const lacksField = (code: string) =>
+    couriers.find(({ courierCode }) => courierCode === code)?.requiredFields?.some(isMissing) === true;
+  return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
+}
+
+/** False when no courier responds while the caller waits. If none is named, the couriers that know the number decide. */
+export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
+  const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
+  const isSynchronous = (code: string) =>
+    couriers.find((candidate) => candidate.courierCode === code)?.supportsSynchronousFetch ?? true;
+  return courierCodes.length === 0 || courierCodes.some(isSynchronous);
 }
 
 export function toPayload(input: TrackerRequest) {
@@ -101,6 +130,13 @@ const MATCHED_FIELDS = [
   'trackingUrl',
   'restriction',
 ];
+
+/** False when the tracker is restricted to other couriers. An event without a courier is open to every tracker. */
+export function mayDiscover({ restriction, courierCodes }: TrackerPayload, event: Partial<TrackingEvent>) {
+  if (restriction === null || restriction === 'false') return true;
+  const codes = restriction === 'true' ? courierCodes : restriction.split(',');
+  return codes.length === 0 || !event.courierCode || codes.includes(event.courierCode.toLowerCase());
+}
 
 function matches(a: TrackerPayload, b: TrackerPayload, fields = MATCHED_FIELDS): boolean {
   return JSON.stringify(a, fields) === JSON.stringify(b, fields);

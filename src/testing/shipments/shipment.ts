@@ -68,6 +68,10 @@ export class ShipmentState {
     this.shipmentId = shipmentId;
   }
 
+  get courierCodes(): string[] {
+    return [...new Set(this.events.flatMap((event) => event.courierCode ?? []))];
+  }
+
   add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
     const courierCode = input.courierCode ?? this.events.at(-1)?.courierCode ?? null;
     const event: TrackingEvent = {
@@ -99,8 +103,8 @@ export class KnownParcel extends ShipmentState {
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
 /** Builds results without a tracker; the newest event comes first and decides the status. */
-export function buildResults(state: ShipmentState, places: Places): PerCallTracking {
-  const oldestFirst = sortEvents(state.events);
+export function buildResults(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
+  const oldestFirst = sortEvents(events);
   const latest = oldestFirst.at(-1);
   const findFirst = (milestone: string) =>
     oldestFirst.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
