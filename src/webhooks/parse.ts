@@ -49,7 +49,7 @@ export interface ParsedWebhook {
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the invalid items, and the fields that break the schema
- * @throws WebhookParseError when text or bytes are not UTF-8 JSON; RangeError like `buildEventKey`
+ * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  * @example
  * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
@@ -152,8 +152,9 @@ class ItemReader {
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
     const message: ProofOfDelivery = { ...checked, kind: 'proofOfDelivery' };
-    const key = buildProofOfDeliveryKey(message);
-    if (this.#isNew(key)) this.messages.push({ message, keys: [key] });
+    const key = buildKeyIfPossible(() => buildProofOfDeliveryKey(message));
+    if (key === undefined) this.reject(index, 'data', 'less deeply nested', item['data']);
+    else if (this.#isNew(key)) this.messages.push({ message, keys: [key] });
   }
 
   #readEventsMessage(item: JsonObject, index: number): void {
@@ -172,8 +173,11 @@ class ItemReader {
         continue;
       }
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
-      const key = buildEventKey(envelope.tracker, event);
-      if (this.#isNew(key)) {
+      const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
+      if (key === undefined) {
+        const message = `\`events[${position}]\` has no \`eventId\`, and it is nested too deeply to be recognised by its content`;
+        addIssues(this.rejected, index, () => [{ path: [], code: 'invalid_type', message }]);
+      } else if (this.#isNew(key)) {
         events.push(event);
         keys.push(key);
       }
@@ -206,6 +210,16 @@ class ItemReader {
     }
     // Safe cast for the fields of the key, which were checked before. The other fields keep what the service sent.
     return { ...sent } as z.output<Schema>;
+  }
+}
+
+/** Returns undefined for content that is nested deeper than the call stack allows. Only keys that are built from content can fail. */
+function buildKeyIfPossible(build: () => string): string | undefined {
+  try {
+    return build();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
 }
 

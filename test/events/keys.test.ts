@@ -65,6 +65,14 @@ describe('buildEventKey', () => {
     expect(buildKeys(tracking('t1', reordered))).toEqual(buildKeys(tracking('t1', event)));
   });
 
+  test('an event without id, nested 10,000 levels deep → rejected, and its siblings have keys', () => {
+    const deep = JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`);
+    const body = payload(tracking('t1', 'e1', { deep }, 'e2'), tracking('t2', 'e3'));
+    const { messages, rejected } = parseWebhook(body);
+    expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e2' }] }, {}]);
+    expect(rejected).toMatchObject([{ index: 0, issues: [{ code: 'invalid_type' }] }]);
+  });
+
   test.each([
     [
       { status: 'Arrived', b: { d: [1, null], c: 'é' }, 10: 1, 9: 2 },
