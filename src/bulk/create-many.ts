@@ -40,7 +40,14 @@ const CHUNKS_PER_SECOND = 3;
 const MAX_CHUNKS_IN_FLIGHT = 10;
 /** More chunks would only fill the memory. */
 const MAX_CONCURRENCY = 1_000;
-const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
+const UNSENT = [{ code: 'aborted', message: 'Aborted before the service accepted this input' }];
+const ABORTED = [
+  {
+    code: 'aborted',
+    message:
+      'Aborted while this input was sent, so its tracker may or may not exist; send it again, which is safe',
+  },
+];
 
 /** The creation requests, from a list or an asynchronous source. */
 export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>;
@@ -217,7 +224,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
         return all('error', this.#stopErrors);
       const isCallFailure = failure instanceof CallFailure;
       const status = isCallFailure && failure.mayHaveBeenCarriedOut ? 'unknown' : 'error';
-      if (this.endSignal.aborted) return all(status, ABORTED);
+      if (this.endSignal.aborted) return all(status, status === 'unknown' ? ABORTED : UNSENT);
       const error = isCallFailure ? failure.error : failure;
       const errors = toErrorItems(error);
       if (isAccountError(error)) this.#stop(errors);

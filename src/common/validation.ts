@@ -37,8 +37,12 @@ export function kindOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** Like `kindOf`, for options: a number is no secret, so it is shown. */
+/** The text of a boolean or of a duration, such as `allowInsecureHttp: 'false'` or `timeoutMs: '5s'`. */
+const HARMLESS = /^(?:true|false|yes|no|\d{1,6}(?:ms|s|m|h|d))$/i;
+
+/** Like `kindOf`, for options: a number and the text of a boolean or of a duration are not secrets, so they are shown. */
 export function kindOrNumber(value: unknown): string {
+  if (typeof value === 'string' && HARMLESS.test(value)) return `'${value}'`;
   return typeof value === 'number' ? String(value) : kindOf(value);
 }
 
@@ -53,6 +57,21 @@ const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
  */
 export function quoteValue(value: unknown): string {
   return typeof value === 'string' && QUOTABLE.test(value) ? `'${value}'` : kindOrNumber(value);
+}
+
+/** The rule of API keys, for the client and for the fake service. */
+export const KEY_RULE = 'visible ASCII characters without spaces, quotes and backslashes';
+
+export function isKey(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && !/["'`\\]/.test(value);
+}
+
+/** A host with an optional scheme, port and path. Credentials and queries do not match. */
+const HOST_AND_PATH = /^(?:[a-z]+:\/\/)?(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:\/[\w./-]*)?$/i;
+
+/** Quotes a wrong URL. A text that does not look like a host with a path is described by its kind: it may contain a secret. */
+export function quoteUrl(value: unknown): string {
+  return typeof value === 'string' && HOST_AND_PATH.test(value) ? quoteValue(value) : kindOrNumber(value);
 }
 
 /**
@@ -113,7 +132,8 @@ export function errorMap(name?: string): z.core.$ZodErrorMap {
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
     const isQuotable =
       issue.code === 'invalid_value' || (issue.code === 'custom' && issue.params?.['isQuotable'] === true);
-    const got = isSize ? kindOrNumber : isQuotable ? quoteValue : kindOf;
+    const isBoolean = issue.code === 'invalid_type' && issue.expected === 'boolean';
+    const got = isQuotable ? quoteValue : isSize || isBoolean ? kindOrNumber : kindOf;
     return describeBrokenRule(issue, describeRule(issue), got, name);
   };
 }
@@ -231,6 +251,9 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
+const HEADER_NAME_RULE =
+  'to have a header name without spaces and special characters, such as x-request-source';
+
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
   const lowerName = name.toLowerCase();
   if (lowerName === 'authorization') return 'to be left out (the client sets it from `apiKey`)';
@@ -238,7 +261,7 @@ function findBrokenHeaderRule(name: string, value: unknown): string | undefined 
   try {
     new Headers([[name, '']]);
   } catch {
-    return 'to have a valid header name, such as x-request-source';
+    return HEADER_NAME_RULE;
   }
   try {
     if (typeof value === 'string' && new Headers([[name, value]])) return undefined;
@@ -267,8 +290,10 @@ export function fieldsOption<T extends object>(
     }
     for (const [name, value] of Object.entries(fields)) {
       const rule = findBrokenRule(name, value);
+      const isQuotable = rule === HEADER_NAME_RULE;
+      const input = isQuotable ? name : value;
       if (rule !== undefined)
-        context.addIssue({ code: 'custom', path: [name], input: value, params: { rule } });
+        context.addIssue({ code: 'custom', path: [name], input, params: { rule, isQuotable } });
     }
   });
 }

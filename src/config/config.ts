@@ -9,9 +9,12 @@ import {
   functionOption,
   hasMethods,
   headersOption,
+  isKey,
+  KEY_RULE,
   kindOf,
   type OptionShape,
   option,
+  quoteUrl,
   timeoutOption,
 } from '../common/validation.ts';
 import type { TimeoutClass } from '../endpoints.ts';
@@ -94,7 +97,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const shared = { maskKey, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   return {
-    baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp),
+    baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey),
     account: resolveAccount(checked.account, keySource, limiter),
     apiKey: keySource,
     ...shared,
@@ -141,8 +144,7 @@ function findRuntime(): string | undefined {
 function checkKey(value: unknown): string {
   const key = typeof value === 'string' ? value.trim() : '';
   if (key === '') refuseOption('apiKey', 'a non-empty string', value);
-  if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key))
-    refuseOption('apiKey', 'visible ASCII characters without quotes and backslashes', value);
+  if (!isKey(key)) refuseOption('apiKey', KEY_RULE, value, kindOf);
   return key;
 }
 
@@ -176,7 +178,7 @@ function resolveAccount(
   if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
-      '`account` is missing: `apiKey` is a function, so a RedisLimiter cannot tell which account it belongs to; set `account` to the same name in all processes of the account',
+      '`account` is missing. If `apiKey` is a function, a RedisLimiter cannot tell which account a key belongs to; set `account` to the same name in all processes of the account',
     );
   }
   return randomUUID();
@@ -185,7 +187,11 @@ function resolveAccount(
 const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
 /** Refuses a URL that would send the key unencrypted (docs/service.md 1.7), and keeps the path but no trailing slash (1.6). */
-function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
+function resolveBaseUrl(
+  value: unknown,
+  allowInsecureHttp: boolean,
+  maskKey: (text: string) => string,
+): string {
   const text = value instanceof URL ? value.href : value;
   if (text === undefined || text === '') {
     throw new ConfigurationError(
@@ -196,7 +202,7 @@ function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new ConfigurationError(
-      `\`baseUrl\` (${kindOf(text)}) is not an https:// URL; write it as in https://api.example.com/public/v1`,
+      `\`baseUrl\` (${maskKey(quoteUrl(text))}) is not an https:// URL; write it as in https://api.example.com/public/v1`,
     );
   }
   const { protocol, username, password, hostname, origin, pathname, search, hash } = url;

@@ -190,8 +190,10 @@ async function takePermit(
     const { pausedForMs } = error;
     if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();
     const notSent = sentAttempts === 0 ? 'was not sent' : 'was not sent again';
-    const pause = `the service has asked to wait another ${Math.ceil(pausedForMs / 1000)} s`;
-    const message = `${request.title} ${notSent}: ${pause}, which is longer than \`retry.maxRetryAfterMs\` (${maxRetryAfterMs / 1000} s); try again after that time`;
+    const seconds = Math.ceil(pausedForMs / 1000);
+    const message =
+      `${request.title} ${notSent}: the service has asked to wait another ${seconds} s, ` +
+      `and \`retry.maxRetryAfterMs\` allows only ${maxRetryAfterMs / 1000} s; call again in ${seconds} s`;
     throw new RateLimitError(message, {
       status: 429,
       errors: [],

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import {
   compileWhenHot,
-  describeBrokenRule,
   errorMap,
   expected,
   fieldsOption,
@@ -80,10 +79,10 @@ export function toJson(value: unknown, name: string): string {
     text = undefined;
   }
   if (text !== undefined) return text;
-  const path = [name];
-  const rule = 'to be JSON without a BigInt or a circular reference';
-  const message = describeBrokenRule({ path, input: value }, rule, kindOf);
-  throw new RequestValidationError([{ path, code: 'invalid_value', message }]);
+  const isObject = typeof value === 'object' && value !== null;
+  const reason = isObject ? 'remove any BigInt and any circular reference' : `it is ${kindOf(value)}`;
+  const message = `\`${name}\` cannot be written as JSON; ${reason}`;
+  throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
 }
 
 function formatQuery(query: Readonly<Record<string, QueryValue>> | undefined): string {

@@ -96,7 +96,7 @@ export class CallQueue {
     if (this.size <= this.#maxQueue) return;
     const inOrder = this.#calls().sort((a, b) => a.sequence - b.sequence);
     for (const call of inOrder.slice(this.#maxQueue)) {
-      const message = `The queue of \`${this.#endpoint}\` is full (\`maxQueue\` is ${this.#maxQueue}); this call was not sent`;
+      const message = `The queue of \`${this.#endpoint}\` is full (\`maxQueue\` is ${this.#maxQueue}); this call was not sent. Call again later, or raise \`maxQueue\``;
       this.#reject(call, new QueueFullError(message));
     }
   }

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
 import { callGuarded, readEnvironment } from '../common/guarded.ts';
-import { hasMethods, kindOf, quoteValue } from '../common/validation.ts';
+import { hasMethods, quoteValue } from '../common/validation.ts';
 
 /** The fields of a log line besides its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -149,7 +149,7 @@ function describeError(value: unknown): unknown {
 }
 
 export function formatError(error: unknown): string {
-  return isError(error) ? error.message : kindOf(error);
+  return isError(error) ? error.message : `${quoteValue(error)} was thrown instead of an Error`;
 }
 
 /** Calls a callback of the user. If it fails, a warning is logged, and nothing else happens. */

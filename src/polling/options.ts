@@ -6,6 +6,7 @@ import {
   delayOption,
   expected,
   functionOption,
+  kindOf,
   kindOrNumber,
   type OptionShape,
   option,
@@ -106,13 +107,19 @@ function ignoreRejection(returned: unknown): unknown {
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.iterator in value;
 
+const isString = (value: unknown) => typeof value === 'string';
+
 /** The event keys are copied, because a tracker deletes a key when a poll has read the event of that key. */
 const knownKeysOption = z
   .preprocess(
     (value) => (isIterable(value) ? new Set(value) : value),
     option<Set<string>>(
       'an iterable of strings',
-      (keys) => keys instanceof Set && [...keys].every((key) => typeof key === 'string'),
+      (keys) => keys instanceof Set && [...keys].every(isString),
+      (keys) =>
+        keys instanceof Set
+          ? `an iterable with the item ${kindOrNumber([...keys].find((key) => !isString(key)))}`
+          : kindOf(keys),
     ).optional(),
   )
   .optional();

@@ -16,6 +16,7 @@ import {
   type RedisClient,
   type RedisScript,
   type RunScript,
+  redisOption,
   toNumber,
 } from './redis-client.ts';
 
@@ -75,7 +76,7 @@ export interface RedisDedupeStoreOptions {
 }
 
 const storeOptions = z.strictObject({
-  redis: z.custom<RedisClient>(),
+  redis: redisOption,
   keyPrefix: option<string>(
     'a non-empty string',
     (value) => typeof value === 'string' && value !== '',

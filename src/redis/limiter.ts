@@ -39,7 +39,7 @@ import {
   RENEW_MS,
   SEND_WITHIN_MS,
 } from './limiter-script.ts';
-import { createScriptRunner, type RedisClient } from './redis-client.ts';
+import { createScriptRunner, type RedisClient, redisOption } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -73,7 +73,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
 }
 
 const limiterOptions = z.strictObject({
-  redis: z.custom<RedisClient>(),
+  redis: redisOption,
   // In a cluster the first pair of braces decides the slot of a key, and that pair must be the one of `formatKeys`.
   keyPrefix: option<string>(
     'a non-empty string without braces',
@@ -404,7 +404,7 @@ class SharedBucket {
     this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#report = createReport();
     if (this.#settings.isLocalAllowed) return;
-    const message = 'The rate limiter cannot use Redis (`onUnavailable` is "reject"); this call was not sent';
+    const message = `The rate limiter cannot use Redis (${formatError(error)}), and \`onUnavailable\` is "reject", so this call was not sent`;
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refuseOption } from '../common/check-options.ts';
-import { hasMethods } from '../common/validation.ts';
+import { hasMethods, option } from '../common/validation.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
@@ -16,6 +16,14 @@ export interface IoredisClient {
 
 /** A connected client of `redis` or `ioredis`; its methods tell which of the two it is. */
 export type RedisClient = NodeRedisClient | IoredisClient;
+
+const CLIENT_RULE = 'a client of `redis` or `ioredis`';
+
+/** `createScriptRunner` checks the methods. */
+export const redisOption = option<RedisClient>(
+  CLIENT_RULE,
+  (redis) => typeof Object(redis).eval === 'function',
+);
 
 /** A Lua script, and the SHA-1 under which Redis keeps it. */
 export interface RedisScript {
@@ -70,5 +78,5 @@ function createSend(redis: RedisClient): Send {
   if (hasMethods(redis, 'eval', 'evalsha')) {
     return (command, script, keys, values) => redis[command](script, keys.length, ...keys, ...values);
   }
-  return refuseOption('redis', 'a client of `redis` or `ioredis`', redis);
+  return refuseOption('redis', CLIENT_RULE, redis);
 }

@@ -59,7 +59,7 @@ export const wholeBody: Unwrap = (body) => ({ payload: body });
 /** Takes the body of the bulk endpoint as it is, if it has a status or a list of items. */
 export const bulkBody: Unwrap = (body) => {
   const isBulk = isJsonObject(body) && (typeof body['status'] === 'string' || Array.isArray(body['data']));
-  return isBulk ? { payload: body } : { missing: '`status` or a list in `data`' };
+  return isBulk ? { payload: body } : { missing: '`status` or `data[]`' };
 };
 
 /** Reads `data.summary` of a resend. A missing summary counts as empty, because the status is enough (docs/service.md 8.12). */

@@ -7,9 +7,12 @@ import {
   describeBrokenRule,
   expected,
   functionOption,
+  isKey,
+  KEY_RULE,
   kindOf,
   type OptionShape,
   option,
+  quoteUrl,
   quoteValue,
   rule,
 } from '../common/validation.ts';
@@ -138,7 +141,7 @@ const plansOptions = z.strictObject({
 
 const limitsOptions = Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()]));
 
-const apiKey = z.string(expected('to be a key without spaces')).regex(/^\S+$/);
+const apiKey = option<string>(KEY_RULE, isKey);
 
 const playRule = expected(`to be one of ${PLAY_NAMES.join(', ')}, or an array of these`, (play) =>
   quoteValue([play].flat().find((name) => !PLAY_NAMES.some((known) => known === name))),
@@ -152,7 +155,7 @@ const fakeOptions = z.strictObject({
   limitWindow: z.enum(['fixed', 'sliding']).default('fixed'),
   apiKeys: z.array(apiKey, expected('to have 1 to 20 keys')).min(1).max(20).optional(),
   plans: plansOptions.prefault({}),
-  baseUrl: option<string>(HTTP_URL, isHttpUrl).default(DEFAULT_BASE_URL),
+  baseUrl: option<string>(HTTP_URL, isHttpUrl, quoteUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),
   noResults: z.enum(['parcel_not_found', 'empty']).default('parcel_not_found'),
   latencyMs: z

@@ -75,7 +75,7 @@ describe('invalid inputs', () => {
     [
       'a bigint in a field',
       { ...first, weight: 5n },
-      'Expected `input` to be JSON without a BigInt or a circular reference, got an object',
+      '`input` cannot be written as JSON; remove any BigInt and any circular reference',
     ],
     [
       'a getter that throws',

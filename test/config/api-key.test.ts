@@ -30,12 +30,12 @@ describe('a fixed key', () => {
     expect(() => resolveKey(value)).toThrow(new ConfigurationError(message));
   });
 
-  test.each(['sec\nret', 'sec\u007fret', 'sécret', 'sec😀ret', 'sec"ret', 'sec\\ret'])(
+  test.each(['sec\nret', 'sec\u007fret', 'sécret', 'sec😀ret', 'sec"ret', 'sec ret', 'sec\\ret'])(
     '%j → ConfigurationError that does not print it',
     (value) => {
       expect(() => resolveKey(value)).toThrow(
         new ConfigurationError(
-          `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${value.length} characters`,
+          `Expected \`apiKey\` to be visible ASCII characters without spaces, quotes and backslashes, got a string of ${value.length} characters`,
         ),
       );
     },

@@ -40,16 +40,15 @@ const CREDENTIALS =
   '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`';
 const QUERY = '`baseUrl` contains a query (`?`) or a fragment (`#`); remove it';
 const MISSING = `\`baseUrl\` is missing; pass it, or set TRACKING_BASE_URL, ${EXAMPLE}`;
-const noUrl = (length: number) =>
-  `\`baseUrl\` (a string of ${length} characters) is not an https:// URL; write it ${EXAMPLE}`;
+const noUrl = (got: string) => `\`baseUrl\` (${got}) is not an https:// URL; write it ${EXAMPLE}`;
 
 test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
   ['http://host.test/v1', false, UNENCRYPTED],
   ['http://localhost.evil.test/v1', false, UNENCRYPTED],
   ['http://127.0.0.1.evil.test', false, UNENCRYPTED],
-  ['ftp://host.test', true, noUrl(15)],
-  ['file:///etc', true, noUrl(11)],
-  ['javascript:alert(1)', true, noUrl(19)],
+  ['ftp://host.test', true, noUrl("'ftp://host.test'")],
+  ['file:///etc', true, noUrl('a string of 11 characters')],
+  ['javascript:alert(1)', true, noUrl('a string of 19 characters')],
   ['https://user@host.test', false, CREDENTIALS],
   ['https://user:hunter2@host.test', false, CREDENTIALS],
   ['https://:hunter2@host.test', false, CREDENTIALS],
@@ -58,8 +57,11 @@ test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
   [undefined, false, MISSING],
   ['', false, MISSING],
   [5, false, 'Expected `baseUrl` to be a string or a URL, got 5'],
-  ['host.test/v1', false, noUrl(12)],
-  ['not a url', false, noUrl(9)],
+  ['host.test/v1', false, noUrl("'host.test/v1'")],
+  ['hunter2@host.test/v1', false, noUrl('a string of 20 characters')],
+  ['host.test/v1?key=hunter2', false, noUrl('a string of 24 characters')],
+  ['hunter2', false, noUrl('a string of 7 characters')],
+  ['not a url', false, noUrl('a string of 9 characters')],
 ])('%j, allowInsecureHttp %s → ConfigurationError that does not print it', (value, isAllowed, message) => {
   expect(() => resolveBaseUrl(value, isAllowed)).toThrow(new ConfigurationError(message));
 });

@@ -82,7 +82,7 @@ describe('invalid options → ConfigurationError that names them', () => {
     [{ hooks: { onRequest: 5 } }, '`hooks.onRequest`'],
     [{ logger: null }, '`logger.debug`'],
     [{ invalidResponse: 'warn' }, '`invalidResponse`'],
-    [{ allowInsecureHttp: 'true' }, '`allowInsecureHttp` to be true or false, got a string of 4 characters'],
+    [{ allowInsecureHttp: 'true' }, "`allowInsecureHttp` to be true or false, got 'true'"],
     [{ maxResponseBytes: 0 }, '`maxResponseBytes` to be a whole number'],
     [
       { limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } },
@@ -118,7 +118,9 @@ describe('a limiter that several processes share', () => {
     expect(() => resolve({ limiter, apiKey })).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',
-        message: expect.stringMatching(/^`account` is missing: .*; set `account` to the same name /),
+        message: expect.stringMatching(
+          /^`account` is missing\. If `apiKey` is a function, .*; set `account` to the same name /,
+        ),
       }),
     );
   });

@@ -216,7 +216,7 @@ describe('a pause of the built-in limiter', () => {
       attempts: 0,
       retryAfterMs: 3_600_000,
       message:
-        'GET https://api.example.test/public/v1/couriers was not sent: the service has asked to wait another 3600 s, which is longer than `retry.maxRetryAfterMs` (60 s); try again after that time',
+        'GET https://api.example.test/public/v1/couriers was not sent: the service has asked to wait another 3600 s, and `retry.maxRetryAfterMs` allows only 60 s; call again in 3600 s',
     });
     expect(requests).toHaveLength(1);
     expect(onRateLimit).toHaveBeenCalledOnce();

@@ -67,7 +67,7 @@ describe('messages', () => {
     expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'The response of GET https://api.example.test/public/v1/trackers/{trackerId} is not as documented: Expected `isTracked` to be true or false, got a string of 3 characters',
+        "The response of GET https://api.example.test/public/v1/trackers/{trackerId} is not as documented: Expected `isTracked` to be true or false, got 'yes'",
       issues: [{ path: ['isTracked'], code: 'invalid_type' }],
     });
   });
@@ -160,6 +160,14 @@ describe('empty successes', () => {
   test('204 from an endpoint whose result is required → ResponseValidationError', async () => {
     const { client } = makeClient({ status: 204 });
     expect(await catchRejection(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
+  });
+});
+
+test('a redirect without an address → an error that asks to check the base URL', async () => {
+  const { client } = makeClient({ status: 302 });
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
+    message:
+      'GET https://api.example.test/public/v1/couriers responded with 302, a redirect without a new address, which the client does not follow; check the base URL',
   });
 });
 

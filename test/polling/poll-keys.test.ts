@@ -83,9 +83,14 @@ describe('knownKeys', () => {
     ]);
   });
 
-  test.each([['text'], [5], [[5]], [{}]])('knownKeys %j → ConfigurationError', async (knownKeys) => {
+  test.each([
+    ['text', 'a string of 4 characters'],
+    [5, 'a number'],
+    [['a', 5], 'an iterable with the item 5'],
+    [{}, 'an object'],
+  ])('knownKeys %j → ConfigurationError', async (knownKeys, got) => {
     const { client } = polledService(() => results([]));
-    const message = 'Expected `knownKeys` to be an iterable of strings';
+    const message = `Expected \`knownKeys\` to be an iterable of strings, got ${got}`;
     // @ts-expect-error -- only an iterable of strings is valid
     expect(() => client.trackers.poll('tracker-1', { knownKeys })).toThrow(message);
     // @ts-expect-error -- `pollMany` takes the keys of each tracker

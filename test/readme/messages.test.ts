@@ -53,6 +53,7 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
     return client.trackers.results(trackerId);
   },
+  'an unknown id': () => makeClient().trackers.get('nobody'),
   'an id of yours with two payloads': async () => {
     const { trackers } = makeClient();
     await trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1042' });

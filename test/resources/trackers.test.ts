@@ -47,7 +47,7 @@ describe('bodies of responses', () => {
     ['list', list, noData, '`data`'],
     ['results', getResults, noData, '`data`'],
     ['results', getResults, noResults, resultForm],
-    ['createBulk', createBulk, noBulk, '`status` or a list in `data`'],
+    ['createBulk', createBulk, noBulk, '`status` or `data[]`'],
   ])('%s, a body of another kind → an error with the expected kind', async (_, call, bodies, expected) => {
     for (const body of bodies) {
       const error = await catchRejection(call(makeClient({ body }).client));
@@ -111,7 +111,7 @@ describe('input', () => {
     [
       'a field that JSON cannot hold',
       ({ trackers }) => trackers.create({ ...input, ...{ big: 5n } }),
-      'Expected `input` to be JSON without a BigInt or a circular reference, got an object',
+      '`input` cannot be written as JSON; remove any BigInt and any circular reference',
     ],
     [
       'one bad item of a bulk',

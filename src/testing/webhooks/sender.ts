@@ -9,6 +9,7 @@ import {
   hasMethods,
   type OptionShape,
   option,
+  quoteUrl,
   timeoutOption,
 } from '../../common/validation.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
@@ -119,6 +120,7 @@ const senderOptions = z.strictObject({
   target: option<WebhookTarget>(
     `a function or ${HTTP_URL}`,
     (value) => isHttpUrl(value) || typeof value === 'function',
+    quoteUrl,
   ),
   fake: option<WebhookSenderOptions['fake']>('a fake tracking service', (value) =>
     hasMethods(Object(value).webhooks, 'take'),
