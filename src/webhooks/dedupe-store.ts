@@ -106,7 +106,9 @@ export function checkClaims(reply: unknown, count: number): readonly Claim[] {
   if (claims.length === count && claims.every(isClaim)) return claims;
   const index = claims.findIndex((claim) => !isClaim(claim));
   const got =
-    claims.length === count ? `an invalid claim at index ${index}` : `${kindOf(reply)} for ${count} keys`;
+    claims.length === count
+      ? `an invalid claim at index ${index}`
+      : `${kindOf(reply)} for ${count} key${count === 1 ? '' : 's'}`;
   throw new TrackingError(
     `\`store.claim\` returned ${got}; for each key it must return { status: 'acquired', attempt: <1 or more> }, ` +
       "{ status: 'busy', retryAfterMs: <milliseconds> } or { status: 'done' }",

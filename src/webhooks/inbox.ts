@@ -31,7 +31,7 @@ import {
   type WebhookCallbacks,
   type WebhookInboxOptions,
 } from './options.ts';
-import { buildItemError, getField, type ParsedWebhook, readWebhook } from './parse.ts';
+import { buildItemError, getField, readWebhook } from './parse.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -124,13 +124,14 @@ const MISMATCHED = 'is handled, although some fields have an unexpected type';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
-  parsed: Pick<ParsedWebhook, 'rejected' | 'mismatched'>,
+  { rejected, mismatched, isEnveloped }: ReturnType<typeof readWebhook>,
 ): void {
-  for (const item of parsed.rejected) onError(buildItemError('was rejected', item), 'parse', []);
-  for (const { index, issues } of parsed.mismatched) {
+  for (const item of rejected) onError(buildItemError('was rejected', item, isEnveloped), 'parse', []);
+  for (const { index, issues } of mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
     for (const issue of news) knownMismatches.add(getField(issue));
-    if (news.length > 0) onError(buildItemError(MISMATCHED, { index, issues: news }), 'parse', []);
+    if (news.length > 0)
+      onError(buildItemError(MISMATCHED, { index, issues: news }, isEnveloped), 'parse', []);
   }
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { callGuarded } from '../common/guarded.ts';
+import { toPrintableLine } from '../common/secrets.ts';
 import {
   countOption,
   functionOption,
@@ -158,18 +159,21 @@ export function checkCallbacks(callbacks: EventCallback | WebhookCallbacks): Web
 /** The text before the error in a log line; an error of `parse` is clear without it. */
 const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   claim:
-    'The store could not look up the events of a webhook, so the callback waits for the next delivery of the webhook: ',
+    'The store could not look up the events of a webhook, so the callback was not called; it is called when the service sends the webhook again. Reason: ',
   renew:
-    'The store could not extend the lease of events (`leaseMs`), so another process may handle these events, too: ',
+    'The store could not reserve events for another `leaseMs`, so another process may handle these events, too. Reason: ',
   commit:
-    'The store could not mark events as handled, so they may be handled again if they are delivered again: ',
+    'The store could not mark events as handled, so they may be handled again if they are delivered again. Reason: ',
   release:
-    'The store could not release events after a failure, so they can be handled again only after `leaseMs`: ',
+    'The store could not release events after a failure, so they can be handled again only after `leaseMs`. Reason: ',
   parse: '',
-  callback: 'A webhook callback failed: ',
+  callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed: ',
   other: '`onOther` failed: ',
 };
+
+/** Longer keys are cut in the text of a log line; the fields of the line contain the whole keys. */
+const MAX_KEY_LENGTH = 120;
 
 function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
   const log = resolveLogger(logger);
@@ -180,7 +184,9 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
     const leftOut = isOfStore ? countLeftOut() : 0;
     if (leftOut === undefined) return;
     const fields = { keys, err: error, ...(leftOut > 0 && { similarLinesLeftOut: leftOut }) };
-    log.error(ERROR_LINES[operation] + formatError(error), fields);
+    const key = keys.length === 1 ? ` for ${toPrintableLine(keys[0] ?? '', MAX_KEY_LENGTH)}` : '';
+    const end = operation === 'callback' ? `${key}: ` : '';
+    log.error(ERROR_LINES[operation] + end + formatError(error), fields);
   };
 }
 

@@ -55,7 +55,7 @@ export interface ParsedWebhook {
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
-  const { messages, ...rest } = readWebhook(body);
+  const { messages, isEnveloped: _isEnveloped, ...rest } = readWebhook(body);
   return { messages: messages.map(({ message }) => message), ...rest };
 }
 
@@ -68,7 +68,7 @@ export interface KeyedMessage<Message extends WebhookMessage = WebhookMessage> {
 /** Reads a body as `parseWebhook` does, and builds the keys under which its contents are remembered. */
 export function readWebhook(
   body: unknown,
-): Omit<ParsedWebhook, 'messages'> & { readonly messages: KeyedMessage[] } {
+): Omit<ParsedWebhook, 'messages'> & { readonly messages: KeyedMessage[]; readonly isEnveloped: boolean } {
   const payload = decodeBody(body);
   const reader = new ItemReader();
   if (!isJsonObject(payload)) {
@@ -78,6 +78,7 @@ export function readWebhook(
   } else if (!Array.isArray(payload['trackings'])) {
     reader.reject(0, 'trackings', 'an array', payload['trackings']);
   } else {
+    reader.isEnveloped = true;
     for (const [index, item] of payload['trackings'].entries()) reader.read(item, index);
   }
   return reader;
@@ -120,6 +121,7 @@ class ItemReader {
   readonly rejected: ItemIssues[] = [];
   readonly mismatched: ItemIssues[] = [];
   duplicates = 0;
+  isEnveloped = false;
   readonly #keys = new Set<string>();
 
   read(sent: unknown, index: number): void {
@@ -282,11 +284,17 @@ function addIssues(list: ItemIssues[], index: number, find: () => readonly Valid
 const MAX_ISSUES_TOLD = 3;
 
 /** @param problem - a verb phrase about the item */
-export function buildItemError(problem: string, { index, issues }: ItemIssues): WebhookParseError {
+export function buildItemError(
+  problem: string,
+  { index, issues }: ItemIssues,
+  isEnveloped: boolean,
+): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
   const more = issues.length - MAX_ISSUES_TOLD;
   if (more > 0) messages.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
-  return new WebhookParseError(`A webhook item (index ${index}) ${problem}: ${messages.join('; ')}`);
+  return new WebhookParseError(
+    `${isEnveloped ? `\`trackings[${index}]\` of a webhook` : 'A webhook'} ${problem}: ${messages.join('; ')}`,
+  );
 }
 
 /** Returns the path of an issue without positions in lists. */

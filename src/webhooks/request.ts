@@ -25,6 +25,10 @@ export function buildAuthenticator(
         { cause },
       );
     }
+    if (!current || (typeof current !== 'string' && !Array.isArray(current)))
+      throw new ConfigurationError(
+        `The \`secret\` function returned ${kindOf(current)}; return the webhook secret, or a list of secrets`,
+      );
     checkBearer(authorization, digestSecrets(current));
   };
 }
@@ -32,8 +36,9 @@ export function buildAuthenticator(
 function checkBearer(authorization: string | null, digests: readonly Buffer[]): void {
   const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
   if (token === undefined) {
+    const header = authorization ? 'an `Authorization` header of another kind' : 'no `Authorization` header';
     throw new WebhookAuthenticationError(
-      `The webhook came without a bearer token (its \`Authorization\` is ${kindOf(authorization ?? undefined)}); set the webhook secret at the sender`,
+      `The webhook came without a bearer token (it has ${header}); set the webhook secret at the sender`,
     );
   }
   // A header contains one character for each byte, so latin1 restores the bytes that were sent.

@@ -59,7 +59,7 @@ describe('authentication', () => {
   test('no Authorization header → a message with this reason', async () => {
     expect((await sendBearer({}, undefined)).error).toMatchObject({
       message:
-        'The webhook came without a bearer token (its `Authorization` is undefined); set the webhook secret at the sender',
+        'The webhook came without a bearer token (it has no `Authorization` header); set the webhook secret at the sender',
     });
   });
 
@@ -121,6 +121,25 @@ describe('authentication', () => {
     expect(make).toThrow(new ConfigurationError(message));
   });
 });
+
+test.each([
+  ['undefined', undefined, 'undefined'],
+  ['false', false, 'a boolean'],
+  ['an empty string', '', 'an empty string'],
+])(
+  'a function as `secret` that returns %s → 500, and the log says what it returned',
+  async (_, returned, got) => {
+    const error = vi.fn();
+    const logger = { debug() {}, info() {}, warn() {}, error };
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    const handler = makeHandler({ secret: () => returned as string, logger });
+    expect((await handler(webhook('e1'))).status).toBe(500);
+    expect(error).toHaveBeenCalledWith(
+      `[tracking-client] Responded to a webhook with 500: The \`secret\` function returned ${got}; return the webhook secret, or a list of secrets`,
+      expect.anything(),
+    );
+  },
+);
 
 describe('options', () => {
   // The wrong names and types on purpose: JavaScript callers have no compiler.

@@ -150,7 +150,7 @@ describe('onOther', () => {
   });
 });
 
-const MISMATCHED = 'A webhook item (index 0) is handled, although some fields have an unexpected type: ';
+const MISMATCHED = '`trackings[0]` of a webhook is handled, although some fields have an unexpected type: ';
 const oddOrder = { eventId: 'e1', order: 'third' };
 
 /** Processes bodies one after another; returns the messages of `onError`, and the reports. */
@@ -168,12 +168,12 @@ describe('invalid bodies', () => {
     const broken = tracking('t1', 'e1', { eventId: 1 }, { eventId: 2 }, { eventId: 3 }, { eventId: 4 });
     const { messages } = await tell([{}, broken, null]);
     expect(messages).toEqual([
-      'A webhook item (index 0) was rejected: Expected `tracker` to be an object, got undefined; ' +
+      '`trackings[0]` of a webhook was rejected: Expected `tracker` to be an object, got undefined; ' +
         'Expected `events` to be an array, got undefined',
       expect.stringMatching(
-        /^A webhook item \(index 1\) was rejected: (Expected `events.*?; ){3}and 1 more problem$/,
+        /^`trackings\[1\]` of a webhook was rejected: (Expected `events.*?; ){3}and 1 more problem$/,
       ),
-      'A webhook item (index 2) was rejected: Expected `trackings[2]` to be an object, got null',
+      '`trackings[2]` of a webhook was rejected: Expected `trackings[2]` to be an object, got null',
     ]);
   });
 
