@@ -97,6 +97,22 @@ function detectDelimiter(text: string): string {
   return [',', ';', '\t'].reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best));
 }
 
+/** Describes an error of `csv-parse` without its words, which name fields by their position from 0 and quote parts of a row. */
+function describeCsvError(
+  { code, message, lines }: CsvError,
+  lastLine: number,
+  countedTwice: number,
+): string {
+  const line = Number(lines) - countedTwice;
+  if (code === 'INVALID_OPENING_QUOTE')
+    return `line ${line} has a quote in a field that does not begin with a quote`;
+  if (code === 'CSV_INVALID_CLOSING_QUOTE' || code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE')
+    return `line ${line} has text after the quote that ends a field`;
+  if (code === 'CSV_QUOTE_NOT_CLOSED')
+    return `after line ${lastLine}, a quote begins a field, but no quote ends the field`;
+  return plain(message);
+}
+
 async function* parseRows(
   source: Readable,
   name: string,
@@ -116,6 +132,7 @@ async function* parseRows(
   });
   source.on('error', (error) => parser.destroy(error));
   let countedTwice = 0;
+  let lastLine = options.from - 1;
   try {
     for await (const found of source.pipe(parser)) {
       // Safe cast: with `info` and without `columns`, `csv-parse` yields an array of texts and the position in the file.
@@ -123,6 +140,7 @@ async function* parseRows(
       // Inside quotes, `csv-parse` counts CRLF as two lines.
       countedTwice += record.join().match(/\r\n/g)?.length ?? 0;
       const line = info.lines - countedTwice;
+      lastLine = line;
       // Decoders write U+FFFD for bytes that they cannot read: the decoder above, or a program that converted the file before.
       if (record.join().includes('\uFFFD'))
         throw new CommandError(
@@ -135,7 +153,7 @@ async function* parseRows(
     if (error instanceof CommandError) throw error;
     throw new CommandError(
       error instanceof CsvError
-        ? `${name} is not valid CSV: ${plain(error.message)}. If a field contains a quote, double it, and put the field in quotes, as in "a ""b"" c"`
+        ? `${name} is not valid CSV: ${describeCsvError(error, lastLine, countedTwice)}. If a field contains a quote, double this quote, and put the field in quotes, as in "a ""b"" c"`
         : `Could not read ${name}: ${formatReason(error)}`,
     );
   } finally {

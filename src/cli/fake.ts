@@ -10,9 +10,9 @@ import {
   type SentWebhook,
 } from 'tracking-client/testing';
 import { sleep } from '../common/clock.ts';
+import { isKey, KEY_RULE, quoteUrl } from '../common/validation.ts';
 import {
   addListenFlags,
-  parseSecret,
   parseWholeNumber,
   rejectFlag,
   repeatable,
@@ -67,35 +67,43 @@ export function addFake(program: Command, terminal: Terminal): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenarios, in turn').choices(PLAYS).default(['delivered'], PLAYS[0]),
+      new Option('--play <names...>', 'scenario of each new shipment; several are used in turn')
+        .choices(PLAYS)
+        .default(['delivered'], PLAYS[0]),
     )
     .option('--speed <number>', 'speed: at 60, an hour takes a minute', parseSpeed, 1)
     .option(
       '--fail <what>',
-      'failure: 503, reset:2 (twice) or trackers.get:429:all',
+      'failure of requests: [ENDPOINT:]FAILURE[:TIMES], such as 503 (once), reset:2 (twice) or trackers.get:429:all',
       repeatable(parseFailure),
     )
     .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
-    .option('--limit <n>', 'requests per second: 5, trackers.get:5 or off', repeatable(parseLimit))
+    .option(
+      '--limit <n>',
+      'requests per second: 5 for each endpoint, trackers.get:5 for one endpoint, or off for no limit',
+      repeatable(parseLimit),
+    )
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
     .option('--per-call', 'also accept per-call searches')
     .option('--webhook-url <url>', 'URL to send the webhooks to', parseWebhookUrl)
     .addOption(secretOption('--webhook-secret <s>', 'secret of the webhooks'))
     .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
-    .option('--shuffle', 'send waiting webhooks in random order')
+    .option('--shuffle', 'send webhooks that are due at the same time in random order')
     .option('--api-key <key>', 'key to accept; repeat for up to 20 (default: any)', repeatable(parseApiKey))
     .option('--seed <text>', 'seed: the same text gives the same ids', '1')
     .addHelpText(
       'after',
       `
-Failures: status 400 to 599, reset or timeout (no response), stall (half a
-response), badJson, html (error page), commitThenDrop (carried out, then reset).`,
+Failures: a status from 400 to 599; reset (closes the connection); timeout
+(never responds); stall (sends half a response); badJson (sends invalid JSON);
+html (sends an error page); commitThenDrop (carries the request out, then
+closes the connection).`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
 
 function parseApiKey(text: string): string {
-  return parseSecret('`--api-key`', text) ?? rejectFlag('api-key', 'a key', text);
+  return isKey(text) ? text : rejectFlag('api-key', KEY_RULE);
 }
 
 function parseSpeed(text: string): number {
@@ -106,10 +114,8 @@ function parseWebhookUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isHttp && url.username === '' && url.password === '') return url.href;
-  return rejectFlag(
-    'webhook-url',
-    'a URL that begins with http:// or https:// and has no user name or password',
-  );
+  const rule = 'a URL that begins with http:// or https:// and has no user name or password';
+  throw new CommandError(`Expected \`--webhook-url\` to be ${rule}, got ${quoteUrl(text)}`);
 }
 
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
@@ -133,19 +139,21 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
   return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
 }
 
-const FAILURE = new RegExp(`^(?:([^:]*):)?([45]\\d\\d|${KINDS.join('|')})(?::(all|\\d+))?$`);
+const FAILURE = new RegExp(`^([45]\\d\\d|${KINDS.join('|')})$`);
 
 function parseFailure(text: string) {
-  const [, endpoint = 'all', what, count = '1'] = FAILURE.exec(text) ?? [];
-  const times = count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT);
+  const parts = text.split(':');
+  const index = parts.findIndex((part) => FAILURE.test(part));
+  const what = parts[index];
+  if (what === undefined)
+    return rejectFlag('fail', `a status from 400 to 599 or one of ${KINDS.join(', ')}`, text);
+  const [endpoint, count = '1', ...others] = [index === 0 ? 'all' : parts[0], ...parts.slice(index + 1)];
+  if (index > 1 || others.length > 0 || endpoint === undefined)
+    return rejectFlag('fail', '[ENDPOINT:]FAILURE[:TIMES]', text);
   // Zero failures cannot be planned.
-  if (what === undefined || !times)
-    return rejectFlag(
-      'fail',
-      `[ENDPOINT:]FAILURE[:TIMES], where FAILURE is a status from 400 to 599 or one of ${KINDS.join(', ')}, ` +
-        `and TIMES is "all" or a whole number from 1 to ${MAX_COUNT}`,
-      text,
-    );
+  const times =
+    (count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT)) ||
+    rejectFlag('fail', `a failure with the count "all" or a whole number from 1 to ${MAX_COUNT}`, text);
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
   const kind = KINDS.find((known) => known === what);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };
@@ -235,7 +243,8 @@ export function formatRequest(request: RecordedRequest, colours: Colours): strin
   const note = describeBody(body);
   const text = plain(path) + (search && `?${search}`) + (note === undefined ? '' : ` ${colours.dim(note)}`);
   const isGood = status !== null && status < 300;
-  const why = error === undefined ? failure : `${error.code}${error.message ? `: ${error.message}` : ''}`;
+  const what = failure === undefined ? undefined : `(failure: ${failure})`;
+  const why = error === undefined ? what : `${error.code}${error.message ? `: ${error.message}` : ''}`;
   const end = why === undefined ? '' : ` ${plain(why)}`;
   return formatLine(receivedAtMs, method, text, formatStatus(status, isGood, colours) + end, colours);
 }

@@ -60,11 +60,16 @@ export function createClient(
     if (!(error instanceof ConfigurationError)) throw error;
     // Name the flag or the environment variable instead of the option.
     const message = error.message
-      .replaceAll('`baseUrl`', '`--base-url` or TRACKING_BASE_URL')
-      .replaceAll('`apiKey`', '`--api-key` or TRACKING_API_KEY')
+      .replaceAll('`baseUrl`', nameSource('--base-url', 'TRACKING_BASE_URL', baseUrl))
+      .replaceAll('`apiKey`', nameSource('--api-key', 'TRACKING_API_KEY', apiKey))
       .replaceAll('`allowInsecureHttp`', '`--allow-insecure-http`');
     throw new CommandError(message);
   }
+}
+
+/** Names where the user set a value: the flag, or the variable that stands in for the flag. */
+function nameSource(flag: string, variable: string, value: string): string {
+  return process.env[variable] === value ? variable : `\`${flag}\``;
 }
 
 export interface ShipmentFlags extends ServiceFlags {
@@ -99,13 +104,14 @@ export function repeatable<Value>(parse: (text: string) => Value) {
   return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
 }
 
-export function parseWholeNumber(text: string, max: number): number | undefined {
-  return /^\d{1,7}$/.test(text) && Number(text) <= max ? Number(text) : undefined;
+export function parseWholeNumber(text: string, max: number, min = 0): number | undefined {
+  const number = /^\d{1,7}$/.test(text) ? Number(text) : -1;
+  return number >= min && number <= max ? number : undefined;
 }
 
-export function wholeNumber(flag: string, max: number) {
+export function wholeNumber(flag: string, max: number, min = 0) {
   return (text: string): number =>
-    parseWholeNumber(text, max) ?? rejectFlag(flag, `a whole number from 0 to ${max}`, text);
+    parseWholeNumber(text, max, min) ?? rejectFlag(flag, `a whole number from ${min} to ${max}`, text);
 }
 
 /** Parses a secret, which no message may show; `source` names where the user set it. An empty value counts as missing. */
@@ -117,7 +123,9 @@ export function parseSecret(source: string, text: string): string | undefined {
 
 export function secretOption(flags: string, description: string): Option {
   const option = new Option(flags, description).env('TRACKING_WEBHOOK_SECRET');
-  return option.argParser((text) => parseSecret(`\`--${option.name()}\` or ${option.envVar}`, text));
+  return option.argParser((text) =>
+    parseSecret(nameSource(`--${option.name()}`, option.envVar ?? '', text), text),
+  );
 }
 
 /** Parses a host to listen on. An empty host would bind every address, so it is rejected. */

@@ -39,9 +39,9 @@ const MAX_FAULTS = 10;
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
   ['existing', 'a tracker existed already'],
-  ['invalid', 'broke a rule, so not sent'],
-  ['error', 'refused by the service, or not sent'],
-  ['unknown', 'sent, but without a response; import these rows again, which is safe'],
+  ['invalid', 'not sent, because a field breaks a rule'],
+  ['error', 'no tracker was created; see Reasons'],
+  ['unknown', 'perhaps created; import these rows again, which is safe'],
 ];
 
 export function addImport(program: Command, terminal: Terminal): void {
@@ -259,6 +259,7 @@ function formatSummary(
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   const others = reasons.length - MAX_REASONS;
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
-  if (failures.count() > 0) lines.push(`Failed rows (correct them, then import this file): ${failures.path}`);
+  if (failures.count() > 0)
+    lines.push(`Failed rows (resolve the reasons, then import this file): ${failures.path}`);
   return lines;
 }

@@ -48,9 +48,12 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     onProofOfDelivery: ({ tracker, metadata, data }) =>
       show(tracker, 'proof of delivery', { topic: metadata.topic, data }),
     onOther: (message) => {
-      const topic = message.metadata?.topic ?? 'unknown';
+      const what =
+        message.kind === 'other'
+          ? `with the unknown topic "${plain(message.metadata?.topic)}"`
+          : 'without events';
       if (json) terminal.printJson(message);
-      else terminal.print(`${time()} webhook with the topic ${plain(topic)}`);
+      else terminal.print(`${time()} webhook ${what}; --json prints the content`);
     },
     onReport: ({ handled, duplicates }) => {
       if (handled === 0 && duplicates > 0 && !json)

@@ -3,7 +3,7 @@ import { ConfigurationError, RequestValidationError, TrackingError, VERSION } fr
 import { addFake } from './fake.ts';
 import { addImport } from './import.ts';
 import { addListen } from './listen.ts';
-import { CommandError, EXIT, OutputError, plain, type Terminal } from './terminal.ts';
+import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
 import { addCouriers, addList, addResend, addShow, addStop, addTrack } from './trackers.ts';
 import { addWatch } from './watch.ts';
 
@@ -65,8 +65,9 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     const { aborted, reason } = terminal.signal;
     if (aborted) return reason instanceof OutputError ? reason.exitCode : EXIT.interrupted;
     if (error instanceof CommandError) return fail(error.message, error.exitCode);
-    const isUsage = error instanceof ConfigurationError || error instanceof RequestValidationError;
-    if (error instanceof TrackingError) return fail(plain(error.message), isUsage ? EXIT.usage : EXIT.failed);
+    if (error instanceof RequestValidationError) return fail(plain(formatReason(error)), EXIT.usage);
+    if (error instanceof TrackingError)
+      return fail(plain(error.message), error instanceof ConfigurationError ? EXIT.usage : EXIT.failed);
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty';
 import { inspect, stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
 import type pc from 'picocolors';
-import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
+import { parseOccurrenceDatetime, RequestValidationError, type TrackingEvent } from 'tracking-client';
 
 export type Colours = ReturnType<typeof pc.createColors>;
 
@@ -80,8 +80,17 @@ export class OutputError extends CommandError {
 /** Formats the reason of an error for a person: `permission denied (EACCES)` for a system error, else the message. */
 export function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof RequestValidationError) return nameFlags(error.message);
   const [, code, reason] = /\b(E[A-Z0-9]+): ([^,]+?)(?: [\d.:]+)?(?:,|$)/.exec(error.message) ?? [];
   return code === undefined ? error.message : `${reason} (${code})`;
+}
+
+/** The user of the command knows the flags, and not the fields that the flags fill. */
+function nameFlags(message: string): string {
+  return message
+    .replace(/`courierCode(?:\[\d+\])?`/g, '`--courier`')
+    .replaceAll('`destinationCountryCode`', '`--destination`')
+    .replaceAll('`destinationPostCode`', '`--post-code`');
 }
 
 export async function untilAborted(signal: AbortSignal): Promise<void> {

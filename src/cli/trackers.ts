@@ -84,7 +84,9 @@ export function addShow(program: Command, terminal: Terminal): void {
   const command = program
     .command('show <tracker>')
     .summary('Print the results of a tracker, and create nothing')
-    .description('Print the results of a tracker. This never creates a tracker.')
+    .description(
+      'Print the results of a tracker, and never create one. Give a tracking number, or another kind of id with --by.',
+    )
     .addOption(byOption('number'));
   addServiceFlags(command).action(async (name: string, flags: NamedTrackersFlags) => {
     const { trackers } = createClient(flags, terminal);
@@ -92,9 +94,13 @@ export function addShow(program: Command, terminal: Terminal): void {
     const found =
       flags.by === 'number'
         ? await trackers.resultsByTrackingNumber(name, options).catch(ignoreNotReady)
-        : [await trackers.results(name, options).catch(ignoreNotReady)];
+        : [await trackers.results(name, options).catch(ignoreNotReady).catch(nameTracker(name))];
     if (printTrackings(found ?? [], name, flags, terminal)) return;
-    terminal.warn(`No results for ${plain(name)}; \`tracking-client list\` shows your trackers`);
+    const missing =
+      flags.by === 'number'
+        ? `Found no results for ${plain(name)}: no tracker has this number, or it has no results yet`
+        : `The tracker ${plain(name)} has no results yet`;
+    terminal.warn(`${missing}; \`tracking-client list\` shows your trackers`);
     terminal.exitCode = EXIT.noResults;
   });
 }
@@ -103,6 +109,14 @@ export function addShow(program: Command, terminal: Terminal): void {
 function ignoreNotReady(error: unknown): undefined {
   if (error instanceof ResultsNotReadyError) return undefined;
   throw error;
+}
+
+/** Adds the id to the error about an unknown id, because messages of the library leave out ids. */
+function nameTracker(name: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof NotFoundError)) throw error;
+    throw new CommandError(`${plain(name)}: ${error.message}`, EXIT.failed);
+  };
 }
 
 /** Prints the milestone and the events of each tracking, or the whole tracking as JSON; returns false if there are no events. */
@@ -129,6 +143,8 @@ function printTrackings(
   }
   return hasEvents;
 }
+
+const GIVE_IDS = 'Give tracker ids, or another kind of id with --by.';
 
 type Action = (
   client: TrackingClient,
@@ -161,7 +177,10 @@ function addAction(command: Command, terminal: Terminal, act: Action): void {
 
 /** Adds `stop`, which also frees the client ids of the trackers (docs/service.md 5.2). */
 export function addStop(program: Command, terminal: Terminal): void {
-  const command = program.command('stop <trackers...>').description('Stop tracking shipments');
+  const command = program
+    .command('stop <trackers...>')
+    .summary('Stop tracking shipments')
+    .description(`Stop tracking shipments. ${GIVE_IDS}`);
   const { colours } = terminal;
   addAction(command, terminal, async ({ trackers }, id, options) => {
     const tracker = await trackers.update(id, { isSubscribed: false }, options);
@@ -173,7 +192,8 @@ export function addStop(program: Command, terminal: Terminal): void {
 export function addResend(program: Command, terminal: Terminal): void {
   const command = program
     .command('resend <trackers...>')
-    .description('Ask the service to send the webhooks of trackers again');
+    .summary('Ask the service to send the webhooks of trackers again')
+    .description(`Ask the service to send the webhooks of trackers again. ${GIVE_IDS}`);
   addAction(command, terminal, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =
@@ -197,7 +217,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'no tracker with results has this number; find its id with `tracking-client list`, and pass the id with --by id',
+      'found no tracker, because only trackers with results can be found by number; look up the id with `tracking-client list`, and pass the id with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(
@@ -211,7 +231,12 @@ export function addList(program: Command, terminal: Terminal): void {
     .command('list')
     .description('List the trackers of the account, newest first')
     .option('--tracked', 'list only trackers that are still tracked')
-    .option('--limit <number>', 'maximum number of trackers', wholeNumber('limit', MAX_LIMIT), DEFAULT_LIMIT);
+    .option(
+      '--limit <number>',
+      'maximum number of trackers',
+      wholeNumber('limit', MAX_LIMIT, 1),
+      DEFAULT_LIMIT,
+    );
   addServiceFlags(command).action(async (flags: ListFlags) => {
     const { limit, tracked = false, json } = flags;
     const found: Tracker[] = [];

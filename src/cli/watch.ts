@@ -35,8 +35,10 @@ export function addWatch(program: Command, terminal: Terminal): void {
     .option('--all', 'watch every tracker that is still tracked')
     .option('--interval <time>', 'time between two polls, such as 2h (default: 15m)', parseInterval);
   addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
-    if (numbers.length > 0 === (flags.all ?? false))
-      throw new CommandError('`watch` needs either tracking numbers or --all');
+    if (numbers.length === 0 && !flags.all)
+      throw new CommandError('`watch` needs tracking numbers, or --all for every tracker');
+    if (numbers.length > 0 && flags.all)
+      throw new CommandError('`watch` takes tracking numbers or --all, not both');
     await watch(numbers, flags, terminal);
   });
 }

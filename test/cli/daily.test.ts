@@ -73,13 +73,20 @@ describe('show', () => {
     expect(JSON.parse(json)).toMatchObject({ events: [{ status: 'Posted' }] });
   });
 
+  it('an unknown id → named before the message, exit code 1', async () => {
+    connect(createFakeTrackingService());
+    const { exitCode, stderr } = await runLine('show nobody --by id');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^tracking-client: nobody: GET \S+ responded with 404: tracker_not_found: /);
+  });
+
   it('a number without a tracker or without results → a message, nothing created, exit code 3', async () => {
     const { fake } = await connectWithTrackers();
     for (const number of ['LX000000001CN', NUMBER])
       expect(await runLine(`show ${number}`)).toMatchObject({
         exitCode: 3,
         stdout: '',
-        stderr: `No results for ${number}; \`tracking-client list\` shows your trackers\n`,
+        stderr: `Found no results for ${number}: no tracker has this number, or it has no results yet; \`tracking-client list\` shows your trackers\n`,
       });
     expect(fake.trackers).toHaveLength(3);
     expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
@@ -153,7 +160,7 @@ describe('stop', () => {
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
       `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker with results has this number; find its id with `tracking-client list`, and pass the id with --by id',
+      'LX000000001CN  found no tracker, because only trackers with results can be found by number; look up the id with `tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);

@@ -49,35 +49,34 @@ describe('the flags of the fake', () => {
 
   const webhookUrlRule =
     'Expected `--webhook-url` to be a URL that begins with http:// or https:// and has no user name or password';
+  const keyRule = 'visible ASCII characters without spaces, quotes and backslashes';
   const limitRule = 'Expected `--limit` to be [ENDPOINT:]NUMBER or off, with a NUMBER from 0 to 1000000';
   it.each([
     ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
     ['--speed 0.5', 'Expected `--speed` to be a number of at least 1, got "0.5"'],
     ['--limit a:b:1', `${limitRule}, got "a:b:1"`],
     ['--limit trackers.get:x', `${limitRule}, got "trackers.get:x"`],
-    [
-      '--fail 200',
-      /^Expected `--fail` to be \[ENDPOINT:\]FAILURE\[:TIMES\], .* 400 to 599 or one of reset, .* got "200"$/,
-    ],
+    ['--fail 200', /^Expected `--fail` to be a status from 400 to 599 or one of reset, .*, got "200"$/],
     [
       '--fail trackers.make:500',
       /^`--fail` has the unknown endpoint "trackers\.make"; known: all, trackers\.create, trackers\.list, /,
     ],
     [
       '--fail all:500:often',
-      /, and TIMES is "all" or a whole number from 1 to 1000000, got "all:500:often"$/,
+      / a failure with the count "all" or a whole number from 1 to 1000000, got "all:500:often"$/,
     ],
     ['--fail 500:0', /^Expected `--fail` to be .*, got "500:0"$/],
     ['--fail 500:', /^Expected `--fail` to be .*, got "500:"$/],
+    ['--fail 500:1:2', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "500:1:2"'],
+    ['--fail a:b:500', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "a:b:500"'],
+    ['--webhook-url localhost:3000', `${webhookUrlRule}, got 'localhost:3000'`],
     // A user name or a key may be secret, so these messages do not show the text.
-    ['--webhook-url ftp://host/', webhookUrlRule],
-    ['--webhook-url http://user:hunter2@host/', webhookUrlRule],
-    [
-      '--webhook-secret héh',
-      'Expected `--webhook-secret` or TRACKING_WEBHOOK_SECRET to be visible ASCII characters without spaces',
-    ],
-    ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
-    ['--api-key=', 'Expected `--api-key` to be a key, got ""'],
+    ['--webhook-url ftp://host/', `${webhookUrlRule}, got a string of 11 characters`],
+    ['--webhook-url http://user:hunter2@host/', `${webhookUrlRule}, got a string of 25 characters`],
+    ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
+    ['--api-key héh', `Expected \`--api-key\` to be ${keyRule}`],
+    ['--api-key a"b', `Expected \`--api-key\` to be ${keyRule}`],
+    ['--api-key=', `Expected \`--api-key\` to be ${keyRule}`],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(() => parse(line)).toThrow(expect.objectContaining({ exitCode: 2, message: flaw }));
@@ -123,7 +122,11 @@ describe('the line of a request', () => {
     ['a number', 'POST   /v1/couriers RR1/-_ → 200', { method: 'POST', body: { trackingNumber: 'RR1/-_' } }],
     ['two items', 'GET    /v1/couriers 2 items → 200', { body: [{}, {}] }],
     ['no number', 'GET    /v1/couriers → 200', { body: { trackingNumber: 'R\u001b[2J' } }],
-    ['a broken connection', 'GET    /v1/couriers → no response reset', { status: null, failure: 'reset' }],
+    [
+      'a broken connection',
+      'GET    /v1/couriers → no response (failure: reset)',
+      { status: null, failure: 'reset' },
+    ],
     ['a reason', 'GET    /v1/couriers → 200 x: Why', { error: { code: 'x', message: 'Why\u001b[2J' } }],
   ])('%s → "%s"', (_, line, request) => {
     expect(formatRequest({ ...base, ...request }, colours)).toBe(`09:05:07 ${line}`);
