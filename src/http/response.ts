@@ -246,9 +246,9 @@ function readRedirectOrigin(headers: Headers): string | undefined {
 function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {
   if (status >= 300 && status <= 399) {
     const origin = readRedirectOrigin(headers);
-    const target = origin === undefined ? 'without a new address' : `to ${origin}`;
+    const target = origin === undefined ? '' : ` to ${origin}`;
     const advice = origin === undefined ? 'check the base URL' : 'set the base URL to the new address';
-    return `${title} responded with ${status}, a redirect ${target}, which the client does not follow; ${advice}`;
+    return `${title} responded with ${status}, a redirect${target}, which the client does not follow; ${advice}`;
   }
   const code = decidingCode(errors);
   const deciding = errors.find((item) => item.code === code);

@@ -167,7 +167,7 @@ test('a redirect without an address → an error that asks to check the base URL
   const { client } = makeClient({ status: 302 });
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     message:
-      'GET https://api.example.test/public/v1/couriers responded with 302, a redirect without a new address, which the client does not follow; check the base URL',
+      'GET https://api.example.test/public/v1/couriers responded with 302, a redirect, which the client does not follow; check the base URL',
   });
 });
 
