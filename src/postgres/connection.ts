@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { hasMethods, option } from '../common/validation.ts';
+import { TrackingError } from '../errors.ts';
 import { callStore } from '../webhooks/dedupe-store.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
@@ -81,7 +82,7 @@ function lendsConnections(pool: Queryable): pool is ConnectionPool {
 
 /**
  * Calls made while a statement is under way share the next statement; if it fails, all of them fail. After `limitMs` a call
- * rejects and the next statement starts.
+ * rejects and the next statement starts. A call that has rejected while it waited is not sent.
  *
  * @param send - sends one statement for all items, and resolves to one result for each
  */
@@ -90,26 +91,36 @@ export function batched<Item, Result>(
   limitMs: number,
   send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
-  let waiting: readonly Item[] = [];
-  /** The results of the next statement; undefined if no call waits for it. */
-  let results: Promise<readonly Result[]> | undefined;
+  type Items = readonly Item[];
+  /** The items of each call that waits for the next statement. */
+  let waiting = new Set<Items>();
+  /** The results of each call of the next statement; undefined if no call waits for it. */
+  let results: Promise<ReadonlyMap<Items, readonly Result[]>> | undefined;
   let canSend: Promise<unknown> = Promise.resolve();
 
-  function sendWaiting(): Promise<readonly Result[]> {
-    const items = waiting;
-    waiting = [];
+  function sendWaiting() {
+    const batch = waiting;
+    waiting = new Set();
     results = undefined;
-    const sent = withConnection(pool, limitMs, (connection) => send(connection, items));
+    const sent = withConnection(pool, limitMs, async (connection) => {
+      // Read the batch now, because calls that gave up while they waited for the connection have left it.
+      const calls = [...batch];
+      const all = calls.length === 0 ? [] : [...(await send(connection, calls.flat()))];
+      return new Map(calls.map((items) => [items, all.splice(0, items.length)]));
+    });
     // A statement that takes too long goes on, but later calls do not wait for it.
     canSend = callStore(() => sent, limitMs).catch(() => {});
     return sent;
   }
 
-  return (items) => {
-    const start = waiting.length;
-    waiting = waiting.concat(items);
+  return async (items) => {
+    const batch = waiting.add(items);
     results ??= canSend.then(sendWaiting);
-    const own = results.then((all) => all.slice(start, start + items.length));
-    return callStore(() => own, limitMs, 'commandTimeoutMs');
+    const own = results.then((all) => all.get(items) ?? Promise.reject(new TrackingError('Not sent')));
+    try {
+      return await callStore(() => own, limitMs, 'commandTimeoutMs');
+    } finally {
+      batch.delete(items);
+    }
   };
 }

@@ -31,13 +31,14 @@ class SlowDatabase {
 }
 
 /** A pool as that of `pg`; `log` has what happened to its connections. */
-function makePool(query: Queryable['query']) {
+function makePool(query: Queryable['query'], { connectMs = 0 } = {}) {
   const log: string[] = [];
   const connections: EventEmitter[] = [];
   const pool = {
     totalCount: 0,
     query: () => Promise.reject(new Error('the pool itself was queried')),
     connect: async () => {
+      if (connectMs > 0) await new Promise((resolve) => setTimeout(resolve, connectMs));
       log.push('lent');
       const release = (destroy: boolean) => log.push(destroy ? 'destroyed' : 'released');
       const connection = Object.assign(new EventEmitter(), { query, release });
@@ -166,6 +167,35 @@ describe('a pool that lends connections', () => {
     await clock.advance(10);
     await claim;
     expect(connections[0]?.listenerCount('error')).toBe(0);
+  });
+
+  test('a connection that comes after its caller gave up → returned unused, and the inbox releases nothing later', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(0);
+    const { pool, log } = makePool(database.query, { connectMs: 2_001 });
+    const store = new PostgresDedupeStore({ pool });
+    const release = vi.spyOn(store, 'release').mockResolvedValue();
+    const inbox = new WebhookInbox({ store, onError: () => {} });
+    const report = inbox.process({ trackerId: 't', events: [{ eventId: 'e' }] }, { onEvent: () => {} });
+    await clock.advance(2_001);
+    expect(await report).toMatchObject({ outcome: 'unavailable' });
+    expect([database.sent, log, release.mock.calls.length]).toEqual([[], ['lent', 'released'], 1]);
+  });
+
+  test('a connection that comes after one of two callers gave up → only the other call is sent', async () => {
+    const clock = useVirtualTime();
+    const database = new SlowDatabase(800, 0);
+    const { pool } = makePool(database.query, { connectMs: 700 });
+    const store = new PostgresDedupeStore({ pool });
+    const first = store.claim(['a'], LEASE);
+    await clock.advance(100);
+    const gone = Promise.allSettled([store.claim(['gone'], LEASE)]);
+    await clock.advance(1_300);
+    const kept = store.claim(['kept'], LEASE);
+    await clock.advance(900);
+    expect(await Promise.all([first, kept])).toEqual(Array(2).fill([{ status: 'acquired', attempt: 1 }]));
+    expect(await gone).toMatchObject([TOO_LATE]);
+    expect(database.sent).toEqual([['a'], ['kept']]);
   });
 
   test.each([
