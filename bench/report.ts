@@ -54,7 +54,7 @@ function toJson(value: unknown): string {
 export function writeReadmeFigures(name: string, figures: string): void {
   const file = new URL('./README.md', import.meta.url);
   const text = readFileSync(file, 'utf8');
-  const begin = `<!-- ${name} figures: written by the program -->`;
+  const begin = `<!-- ${name} figures: written by bench/${name}.ts -->`;
   const end = `<!-- end of ${name} figures -->`;
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from === -1 || to < from) throw new Error(`Expected bench/README.md to hold the marks of "${name}"`);

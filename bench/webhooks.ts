@@ -58,7 +58,7 @@ if (parts.includes('stores')) {
   ];
   console.log(markdownTable(head, rows));
   console.log(
-    'The ratio is the events per second, divided by those of the receiver by hand above with as many kills.',
+    'The ratio is the events per second, divided by the events per second of the nearest row "by hand" above.',
   );
   if (!values.quick) writeResult('webhooks-stores.json', { measuredOn, fleets });
   // A receiver by hand may lose the events that it had marked when it was killed.

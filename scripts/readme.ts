@@ -6,7 +6,7 @@ import { FIGURES } from './readme/figures.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 
 /** These documents have generated parts. */
-export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md', 'bench/figures.md'];
+export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md', 'bench/figures.md', 'bench/README.md'];
 
 /** Maps the name in the two marks around a generated part to the function that writes it. */
 export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };

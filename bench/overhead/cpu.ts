@@ -1,24 +1,11 @@
 import { main } from '../built.ts';
 import { findMedian } from '../statistics.ts';
 import { createCall } from './by-hand.ts';
-
-/** Ratios are relative to this contender, because an app would do the same without the package. */
-export const BY_HAND = 'ky + zod + p-retry by hand';
-export const OURS = 'tracking-client';
+import { BY_HAND, type CpuCase, OURS } from './figures.ts';
 
 const CALLS = 300;
 const WARM_UP_ROUNDS = 3;
 const TIMEOUT_MS = 30_000;
-
-export interface CpuCase {
-  readonly events: number;
-  readonly costs: readonly {
-    readonly contender: string;
-    readonly microsecondsPerCall: number;
-    /** Median of the ratios to the call by hand in the same round. */
-    readonly ratio: number;
-  }[];
-}
 
 type Call = () => Promise<unknown>;
 

@@ -1,3 +1,4 @@
+import { formatOverhead } from '../../bench/overhead/figures.ts';
 import fleet from '../../bench/results/fleet.json' with { type: 'json' };
 import limiter from '../../bench/results/limiter.json' with { type: 'json' };
 import overhead from '../../bench/results/overhead.json' with { type: 'json' };
@@ -92,6 +93,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       rows,
     );
   },
+  'overhead figures': () => formatOverhead(overhead),
   'limiter figures': () => limiterTable(limiter.cases),
   'fleet figures': () => fleetTable(fleet.cases),
   'store figures': () => {

@@ -57,7 +57,7 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * How many requests may be sent before your loop has read their outcomes. Default: 10; 3 without a limiter or with a `maxQueue`.
+   * Maximum number of requests whose outcomes your loop has not read yet. Default: 10; 3 without a limiter or with a `maxQueue`.
    * Without this option, a client with a limiter reads the next chunk only when the previous chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;

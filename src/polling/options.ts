@@ -67,7 +67,7 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
    * only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** How many polls may run before your loop has read their updates, at least 1. Default 10. */
+  /** Maximum number of polls whose updates your loop has not read yet, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -51,7 +51,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    * the check off.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox`, such as one that several handlers share. Default: a new inbox with `store`. */
+  /** A `WebhookInbox` that you created, for example to share it among handlers. Default: a new inbox with `store`. */
   readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
@@ -62,8 +62,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /** Called with the outcome and the counts of each webhook that was handled, even after `deadlineMs`. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Called for each request that gets 400, 401, 413 or 415, and for each error of the function `secret` or of the `inbox` that you
-   * passed.
+   * Called for each request that gets 400, 401, 413 or 415, and each time that your function `secret` or your own `inbox` fails.
    * Default: writes to `logger`, at most one refusal a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
