@@ -234,16 +234,25 @@ describe('a callback that kills the process', () => {
     expect([calls, statuses]).toEqual([called, ['done']]);
   });
 
-  test('the store goes down before a later event is claimed again → unavailable, and not called', async () => {
+  test('the store goes down before later events are claimed again → unavailable after one claim, and not called', async () => {
     const store = new ScriptedStore();
-    await store.leaseToDead(['e1', 'e2']);
+    await store.leaseToDead(['e1', 'e2', 'e3']);
     const handled: unknown[] = [];
-    const report = await makeInbox({ store }).process(TWO, ({ eventId }) => {
-      handled.push(eventId);
-      store.on('claim', () => Promise.reject(failure));
-    });
+    const claim = vi.fn(() => Promise.reject(failure));
+    const report = await makeInbox({ store }).process(
+      payload(tracking('t1', 'e1', 'e2', 'e3')),
+      ({ eventId }) => {
+        handled.push(eventId);
+        store.on('claim', claim);
+      },
+    );
     expect(handled).toEqual(['e1']);
-    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
+    expect(report).toMatchObject({
+      outcome: 'unavailable',
+      handled: 1,
+      unavailable: [buildKey('e2'), buildKey('e3')],
+    });
+    expect(claim).toHaveBeenCalledOnce();
   });
 
   test('redelivered events that cannot be released before their turn → unavailable, none is called', async () => {
