@@ -87,7 +87,8 @@ export class CallQueue {
     const call = this.next(free, reserved);
     if (call === undefined) return undefined;
     this.#remove(call);
-    this.#interactiveRun = call.priority === 'interactive' ? this.#interactiveRun + 1 : 0;
+    const isBeforeBackground = call.priority === 'interactive' && this.#lanes.background.size > 0;
+    this.#interactiveRun = isBeforeBackground ? this.#interactiveRun + 1 : 0;
     return call;
   }
 

@@ -37,6 +37,22 @@ describe('the token that is reserved for interactive calls', () => {
     await settled();
     expect(countGranted(calls)).toBe(granted);
   });
+
+  test('many interactive calls in a queue without background calls → it stays reserved afterwards', async () => {
+    const { acquire } = makeLimiter({ limit: 10 });
+    const urgent = Array.from({ length: 40 }, () => acquire());
+    for (let round = 0; round < 4; round += 1) {
+      await settled();
+      for (const { permit } of urgent) permit?.cancel();
+    }
+    expect(countGranted(urgent)).toBe(40);
+    const calls = Array.from({ length: 20 }, () => acquire(background));
+    await settled();
+    expect(countGranted(calls)).toBe(9);
+    const last = acquire();
+    await settled();
+    expect(last.state).toBe('granted');
+  });
 });
 
 /** Frees one token at a time, and returns the calls in the order in which they got it. */
