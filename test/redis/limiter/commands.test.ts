@@ -230,6 +230,18 @@ describe('a process that is frozen for some time', () => {
     expect(call.state).toBe('granted');
     expect(redis.commands.filter(({ wanted }) => wanted > 0)).toHaveLength(requests);
   });
+
+  test('5 s before it sends → its token is in use again, and Redis gets the new end at once', async () => {
+    const { acquire, redis, limiter } = makeRedisLimiter();
+    const call = acquire();
+    await settled();
+    freeze(5_000);
+    expect(limiter.snapshot(bucket).inUse).toBe(0);
+    call.permit?.send();
+    await settled();
+    expect(limiter.snapshot(bucket).inUse).toBe(1);
+    expect(redis.commands[1]?.tokens).toEqual([[0, 1_510]]);
+  });
 });
 
 describe('the timer of a bucket', () => {
