@@ -104,6 +104,19 @@ describe('commands about the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
+  test('a new announced limit while a command is under way → kept, and sent right afterwards', async () => {
+    const { sent, redis, limiter } = makeRedisLimiter();
+    const [first, second] = [await sent(), await sent()];
+    redis.reply = ({ pauseMs, announcedLimit }) => {
+      if (pauseMs > 0) second?.report({ status: 200, announcedLimit: 5 });
+      return { limit: announcedLimit || 10 };
+    };
+    first?.report({ status: 429, retryAfterMs: 4_000 });
+    await settled();
+    expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([0, 5]);
+    expect(limiter.snapshot(bucket).limit).toBe(5);
+  });
+
   test('a limit of the caller → sent as the highest limit; without it five times the limit', async () => {
     const { acquire, redis } = makeRedisLimiter({ limits: { 'trackers.get': 12 } });
     acquire();
