@@ -201,13 +201,11 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
   },
 };
 
-/** Refuses web pages: browsers add `Origin`, and send JSON or a key to another site only after a preflight, which fails here. */
+/** Refuses web pages: browsers add `Origin`, and send a key to another site only after a preflight, which fails here. */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))
     throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake service.');
   checkApiKey(headers, apiKeys);
-  if (!hasJsonType(headers))
-    throw rejection(415, 'unsupported_media_type', 'The Content-Type must be application/json.');
 }
 
 /** Carries out a request of a control path; returns undefined for any other path. */
@@ -225,6 +223,9 @@ export function control(
     if (action === undefined)
       throw rejection(404, 'path_not_found', `No control path has this name; there are ${paths.join(', ')}.`);
     if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'This path accepts POST.');
+    // Browsers also send JSON to another site only after a preflight.
+    if (!hasJsonType(headers))
+      throw rejection(415, 'unsupported_media_type', 'The Content-Type must be application/json.');
     return toJsonResponse(200, { data: action(fake, body === '' ? {} : parseJson(body)) });
   } catch (error) {
     if (error instanceof ServiceError) return toErrorResponse(undefined, error);
