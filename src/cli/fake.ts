@@ -80,7 +80,7 @@ export function addFake(program: Command, terminal: Terminal): void {
     .option('--latency <ms>', 'milliseconds before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
     .option(
       '--limit <n>',
-      'requests per second: 5 for each endpoint, trackers.get:5 for one endpoint, or off for no limit',
+      'maximum requests per second, such as 5 (each endpoint), trackers.get:5 (one endpoint) or off (no limit)',
       repeatable(parseLimit),
     )
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
@@ -89,7 +89,11 @@ export function addFake(program: Command, terminal: Terminal): void {
     .addOption(secretOption('--webhook-secret <s>', 'secret of the webhooks'))
     .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
     .option('--shuffle', 'send webhooks that are due at the same time in random order')
-    .option('--api-key <key>', 'key to accept; repeat for up to 20 (default: any)', repeatable(parseApiKey))
+    .option(
+      '--api-key <key>',
+      `API key to accept; can be given up to ${MAX_KEYS} times (default: any key is accepted)`,
+      repeatable(parseApiKey),
+    )
     .option('--seed <text>', 'seed: the same text gives the same ids', '1')
     .addHelpText(
       'after',
@@ -103,6 +107,7 @@ closes the connection).`,
 }
 
 function parseApiKey(text: string): string {
+  if (text === '') rejectFlag('api-key', 'a non-empty string', text);
   return isKey(text) ? text : rejectFlag('api-key', KEY_RULE);
 }
 
@@ -150,10 +155,11 @@ function parseFailure(text: string) {
   const [endpoint, count = '1', ...others] = [index === 0 ? 'all' : parts[0], ...parts.slice(index + 1)];
   if (index > 1 || others.length > 0 || endpoint === undefined)
     return rejectFlag('fail', '[ENDPOINT:]FAILURE[:TIMES]', text);
-  // Zero failures cannot be planned.
-  const times =
-    (count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT)) ||
-    rejectFlag('fail', `a failure with the count "all" or a whole number from 1 to ${MAX_COUNT}`, text);
+  const times = count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT, 1);
+  if (times === undefined)
+    throw new CommandError(
+      `Expected the count in \`--fail\` to be "all" or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(text)}`,
+    );
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
   const kind = KINDS.find((known) => known === what);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };

@@ -96,7 +96,8 @@ export function buildInput(
 
 /** Rejects the value of a flag; leave `text` out when it may be a secret. */
 export function rejectFlag(flag: string, rule: string, text?: string): never {
-  const end = text === undefined ? '' : `, got ${JSON.stringify(text)}`;
+  const got = text === '' ? 'an empty string' : JSON.stringify(text);
+  const end = text === undefined ? '' : `, got ${got}`;
   throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
 }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import {
+  ApiError,
   ConflictError,
   type Courier,
   InvalidRequestError,
@@ -111,11 +112,19 @@ function ignoreNotReady(error: unknown): undefined {
   throw error;
 }
 
+/** Formats the reason for a line that names the tracker; in the URL of the message, `…` stands for the id. */
+function formatTrackerReason(error: unknown): string {
+  const reason = formatReason(error);
+  // An answer without a code may be that of another server, so its URL is of use.
+  if (!(error instanceof ApiError) || error.code === undefined) return reason;
+  return reason.replace(/^[A-Z]+ \S+ (?=responded with )/, 'the service ');
+}
+
 /** Adds the id to the error about an unknown id, because messages of the library leave out ids. */
 function nameTracker(name: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof NotFoundError)) throw error;
-    throw new CommandError(`${plain(name)}: ${error.message}`, EXIT.failed);
+    throw new CommandError(`${plain(name)}: ${formatTrackerReason(error)}`, EXIT.failed);
   };
 }
 
@@ -166,7 +175,7 @@ function addAction(command: Command, terminal: Terminal, act: Action): void {
         else terminal.print(text);
       } catch (error) {
         if (!isAboutOneTracker(error)) throw error;
-        const message = plain(formatReason(error));
+        const message = plain(formatTrackerReason(error));
         if (json) terminal.printJson({ name, error: message });
         else terminal.warn(`${plain(name)}  ${message}`);
         terminal.exitCode = EXIT.failed;
@@ -217,7 +226,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'found no tracker, because only trackers with results can be found by number; look up the id with `tracking-client list`, and pass the id with --by id',
+      'found no tracker with results for this number; if it has a tracker without results, look up the id with `tracking-client list`, and pass the id with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(
@@ -287,7 +296,8 @@ export function addCouriers(program: Command, terminal: Terminal): void {
       terminal.warn(`No courier was found${what}; \`tracking-client couriers\` lists all`);
       terminal.exitCode = EXIT.noResults;
     } else if (flags.json) for (const courier of found) terminal.printJson(courier);
-    else terminal.print(formatTable(['Code', 'Name', 'Country', 'Needs'], found.map(formatCourier)));
+    else
+      terminal.print(formatTable(['Code', 'Name', 'Country', 'Required fields'], found.map(formatCourier)));
   });
 }
 

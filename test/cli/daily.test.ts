@@ -77,7 +77,7 @@ describe('show', () => {
     connect(createFakeTrackingService());
     const { exitCode, stderr } = await runLine('show nobody --by id');
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^tracking-client: nobody: GET \S+ responded with 404: tracker_not_found: /);
+    expect(stderr).toMatch(/^tracking-client: nobody: the service responded with 404: tracker_not_found: /);
   });
 
   it('a number without a tracker or without results → a message, nothing created, exit code 3', async () => {
@@ -160,7 +160,7 @@ describe('stop', () => {
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
       `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  found no tracker, because only trackers with results can be found by number; look up the id with `tracking-client list`, and pass the id with --by id',
+      'LX000000001CN  found no tracker with results for this number; if it has a tracker without results, look up the id with `tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
@@ -170,7 +170,7 @@ describe('stop', () => {
     const { fake, ids } = await connectWithTrackers();
     const { exitCode, stderr } = await runLine(`stop gone ${ids[1]}`);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^gone {2}.*tracker_not_found.*\n$/);
+    expect(stderr).toMatch(/^gone {2}the service responded with 404: tracker_not_found: .*\n$/);
     expect(fake.trackers.map(({ isTracked }) => isTracked)).toEqual([true, false, true]);
     const json = (await runLine(`stop gone ${ids[0]} --json`)).lines().map((line) => JSON.parse(line));
     expect(json).toMatchObject([
@@ -210,7 +210,7 @@ describe('couriers', () => {
       const { exitCode, lines } = await runLine(`couriers ${text}`);
       expect(exitCode).toBe(0);
       expect(lines()).toEqual([
-        expect.stringMatching(/^Code +Name +Country +Needs$/),
+        expect.stringMatching(/^Code +Name +Country +Required fields$/),
         expect.stringMatching(/^fr-post +La Poste/),
       ]);
     },

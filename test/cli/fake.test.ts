@@ -63,10 +63,10 @@ describe('the flags of the fake', () => {
     ],
     [
       '--fail all:500:often',
-      / a failure with the count "all" or a whole number from 1 to 1000000, got "all:500:often"$/,
+      'Expected the count in `--fail` to be "all" or a whole number from 1 to 1000000, got "all:500:often"',
     ],
-    ['--fail 500:0', /^Expected `--fail` to be .*, got "500:0"$/],
-    ['--fail 500:', /^Expected `--fail` to be .*, got "500:"$/],
+    ['--fail 500:0', /^Expected the count in `--fail` to be .*, got "500:0"$/],
+    ['--fail 500:', /^Expected the count in `--fail` to be .*, got "500:"$/],
     ['--fail 500:1:2', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "500:1:2"'],
     ['--fail a:b:500', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "a:b:500"'],
     ['--webhook-url localhost:3000', `${webhookUrlRule}, got 'localhost:3000'`],
@@ -76,7 +76,7 @@ describe('the flags of the fake', () => {
     ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
     ['--api-key héh', `Expected \`--api-key\` to be ${keyRule}`],
     ['--api-key a"b', `Expected \`--api-key\` to be ${keyRule}`],
-    ['--api-key=', `Expected \`--api-key\` to be ${keyRule}`],
+    ['--api-key=', 'Expected `--api-key` to be a non-empty string, got an empty string'],
   ])('%s → refused with the rule', (line, message) => {
     const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
     expect(() => parse(line)).toThrow(expect.objectContaining({ exitCode: 2, message: flaw }));

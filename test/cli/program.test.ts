@@ -42,7 +42,10 @@ describe('the command', () => {
       'fake --play lost',
       /argument 'lost' is invalid\. Allowed choices are delivered, exception, .*; see --help\n$/,
     ],
-    ['listen --host=', 'tracking-client: Expected `--host` to be an address or a host name, got ""\n'],
+    [
+      'listen --host=',
+      'tracking-client: Expected `--host` to be an address or a host name, got an empty string\n',
+    ],
   ])('%s → one line on stderr, exit code 2', async (line, message) => {
     const { exitCode, stdout, stderr } = await runLine(line);
     expect([exitCode, stdout]).toEqual([2, '']);
