@@ -174,7 +174,7 @@ describe('a call that fails twice, and a webhook callback that fails', () => {
     readonly code = 'card_declined';
   }
   const MESSAGE = 'the card was declined at 100%d';
-  const TEXT = `[tracking-client] A webhook callback failed for tracking/events:tracker-1:event-1: ${MESSAGE}`;
+  const TEXT = `[tracking-client] A webhook callback failed for the event with the key "tracking/events:tracker-1:event-1": ${MESSAGE}`;
   const err = {
     name: 'PaymentError',
     message: MESSAGE,

@@ -119,7 +119,7 @@ function resolveOptions(options: RedisLimiterOptions) {
   const log = resolveLogger(logger, 'info');
   const isLocalAllowed = onUnavailable === 'local';
   const effect = isLocalAllowed
-    ? `this process uses 1/${settings.processes} of the limit (set \`processes\` to the number of your processes)`
+    ? `this process uses 1/${settings.processes} of the limit (\`processes\` is ${settings.processes}; set it to the number of your processes)`
     : 'calls reject with ConnectionError (`onUnavailable` is "reject")';
   // Log each line at most once a minute, because each endpoint notices an outage, and each shard of a cluster fails alone.
   const [countLost, countBack] = [limitLines(), limitLines()];

@@ -13,6 +13,7 @@ import {
   timeoutOption,
 } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
+import { EVENTS_TOPIC } from '../events/keys.ts';
 import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
@@ -161,7 +162,7 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   claim:
     'The store could not look up the events of a webhook, so the callback was not called; it is called when the service sends the webhook again. Reason: ',
   renew:
-    'The store could not reserve events for another `leaseMs`, so another process may handle these events, too. Reason: ',
+    'The store could not renew the lease of events, so another process may handle these events, too. Reason: ',
   commit:
     'The store could not mark events as handled, so they may be handled again if they are delivered again. Reason: ',
   release:
@@ -175,6 +176,13 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
 /** Longer keys are cut in the text of a log line; the fields of the line contain the whole keys. */
 const MAX_KEY_LENGTH = 120;
 
+/** Returns an empty text for several keys. */
+function describeKey([key = '', ...others]: readonly string[]): string {
+  if (key === '' || others.length > 0) return '';
+  const item = key.startsWith(`${EVENTS_TOPIC}:`) ? 'event' : 'proof of delivery';
+  return ` for the ${item} with the key "${toPrintableLine(key, MAX_KEY_LENGTH)}"`;
+}
+
 function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
   const log = resolveLogger(logger);
   const countLeftOut = limitLines();
@@ -184,8 +192,7 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
     const leftOut = isOfStore ? countLeftOut() : 0;
     if (leftOut === undefined) return;
     const fields = { keys, err: error, ...(leftOut > 0 && { similarLinesLeftOut: leftOut }) };
-    const key = keys.length === 1 ? ` for ${toPrintableLine(keys[0] ?? '', MAX_KEY_LENGTH)}` : '';
-    const end = operation === 'callback' ? `${key}: ` : '';
+    const end = operation === 'callback' ? `${describeKey(keys)}: ` : '';
     log.error(ERROR_LINES[operation] + end + formatError(error), fields);
   };
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { onAbort } from '../common/abort.ts';
 import { kindOf, quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
+import { formatError } from '../observability/logger.ts';
 
 type WebhookSecret = string | readonly string[];
 export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
@@ -21,7 +22,7 @@ export function buildAuthenticator(
       current = await secret();
     } catch (cause) {
       throw new ConfigurationError(
-        'The `secret` function threw an error, so the webhook could not be checked; see `cause`',
+        `The \`secret\` function threw an error, so the webhook could not be checked: ${formatError(cause)}`,
         { cause },
       );
     }

@@ -63,7 +63,27 @@ test.each([
   expect((await handler(post(E1, { authorization: 'Bearer wrong' }))).status).toBe(401);
 });
 
+test.each([
+  ['one event', E1, 'for the event with the key "tracking/events:t1:e1": no database'],
+  ['two events', payload(tracking('t1', 'e1', 'e2')), ': no database'],
+  ['a proof', payload(proofOfDelivery('t1')), 'for the proof of delivery with the key "t1:'],
+])('a callback that fails for %s → one line on console.error', async (_title, body, words) => {
+  await makeHandler({ onEvent: undefined, onEvents: failing, onProofOfDelivery: failing })(post(body));
+  expect(console.error).toHaveBeenCalledOnce();
+  const [line] = vi.mocked(console.error).mock.calls[0] ?? [];
+  expect(line).toMatch(/^\[tracking-client\] A webhook callback failed(: | for the )/);
+  expect(line).toContain(words);
+});
+
 describe('no onRefused', () => {
+  test('a `secret` function that throws → 500, with one line that gives the reason', async () => {
+    expect((await makeHandler({ secret: failing })(webhook('e1'))).status).toBe(500);
+    expect(console.error).toHaveBeenCalledExactlyOnceWith(
+      '[tracking-client] Responded to a webhook with 500: The `secret` function threw an error, so the webhook could not be checked: no database',
+      expect.objectContaining({ name: 'ConfigurationError' }),
+    );
+  });
+
   test('an inbox that rejects → 500, with one line on console.error', async () => {
     const broken = new TypeError('out of order');
     const handler = makeHandler({ inbox: { process: () => Promise.reject(broken) } });
