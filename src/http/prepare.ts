@@ -114,7 +114,7 @@ export function prepareRequest<Name extends EndpointName>(
     endpoint: name,
     method: row.method,
     path: row.path,
-    title: `${row.method} ${config.baseUrl}${row.path}`,
+    title: `${row.method} ${config.baseUrl}${row.path.replace('{trackerId}', '…')}`,
     target: path + formatQuery(query),
     body: body === undefined ? input.json : toJson(body, bodyName),
     timeoutClass: row.timeoutClass,

@@ -67,7 +67,7 @@ describe('messages', () => {
     expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        "The response of GET https://api.example.test/public/v1/trackers/{trackerId} is not as documented: Expected `isTracked` to be true or false, got 'yes'",
+        "The response of GET https://api.example.test/public/v1/trackers/… is not as documented: Expected `isTracked` to be true or false, got 'yes'",
       issues: [{ path: ['isTracked'], code: 'invalid_type' }],
     });
   });
@@ -89,7 +89,7 @@ describe('no results yet', () => {
     expect(error).toBeInstanceOf(ResultsNotReadyError);
     expect(error).toMatchObject({
       message:
-        'GET https://api.example.test/public/v1/trackers/{trackerId}/results returned no results yet; ask again later',
+        'GET https://api.example.test/public/v1/trackers/…/results returned no results yet; ask again later',
       status: 200,
       code: undefined,
       requestId: 'req-1',
