@@ -230,6 +230,7 @@ function hasCode(error: Error): error is Error & { readonly code: string; readon
 function formatRootCause(error: unknown): string {
   const root = listCauses(error).at(-1);
   if (root === undefined) return 'unknown failure';
+  if (root.message === 'bad port') return '`fetch` blocks this port (bad port); use another port';
   return root.message || (hasCode(root) ? root.code : root.name);
 }
 

@@ -11,6 +11,12 @@ describe('failures of fetch', () => {
   test.each<[what: string, failure: unknown, neverSent: boolean, words: string]>([
     ['a refused connection', networkFailure('ECONNREFUSED'), true, 'socket: ECONNREFUSED'],
     ['refused on every address of a name', new TypeError('fetch failed', { cause }), true, 'ECONNREFUSED'],
+    [
+      'a port that `fetch` blocks',
+      new TypeError('fetch failed', { cause: new Error('bad port') }),
+      false,
+      '`fetch` blocks this port (bad port); use another port',
+    ],
     ['no message, and a number as code', Object.assign(new TypeError(''), { code: 20 }), false, 'TypeError'],
     ['a string', 'oops', false, 'unknown failure'],
     ['nothing', undefined, false, 'unknown failure'],
