@@ -66,8 +66,9 @@ export function isKey(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && !/["'`\\]/.test(value);
 }
 
-/** A host with an optional scheme, port and path. Credentials and queries do not match. */
-const HOST_AND_PATH = /^(?:[a-z]+:\/\/)?(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:\/[\w./-]*)?$/i;
+/** A host with an optional scheme, port and path. Credentials, queries and a single word without a scheme do not match. */
+const HOST_AND_PATH =
+  /^(?:[a-z]+:\/\/[\w-]+(?:\.[\w-]+)*|localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:\/[\w./-]*)?$/i;
 
 /** Quotes a wrong URL. A text that does not look like a host with a path is described by its kind: it may contain a secret. */
 export function quoteUrl(value: unknown): string {
@@ -251,8 +252,7 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-const HEADER_NAME_RULE =
-  'to have a header name without spaces and special characters, such as x-request-source';
+const HEADER_NAME_RULE = 'to have a header name of letters, digits and hyphens, such as x-request-source';
 
 function findBrokenHeaderRule(name: string, value: unknown): string | undefined {
   const lowerName = name.toLowerCase();

@@ -71,7 +71,7 @@ describe('the flags of the fake', () => {
     ['--fail a:b:500', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "a:b:500"'],
     ['--webhook-url localhost:3000', `${webhookUrlRule}, got 'localhost:3000'`],
     // A user name or a key may be secret, so these messages do not show the text.
-    ['--webhook-url ftp://host/', `${webhookUrlRule}, got a string of 11 characters`],
+    ['--webhook-url ftp://host/', `${webhookUrlRule}, got 'ftp://host/'`],
     ['--webhook-url http://user:hunter2@host/', `${webhookUrlRule}, got a string of 25 characters`],
     ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
     ['--api-key héh', `Expected \`--api-key\` to be ${keyRule}`],
