@@ -23,9 +23,17 @@ export function checkOptions<Schema extends z.ZodType>(
   throw new ConfigurationError(maskKey(first?.message ?? `\`${name ?? 'options'}\` is not valid`));
 }
 
-/** Rejects an option that is checked by hand; `rule` is the text after "to be" in the message. */
-export function refuseOption(name: string, rule: string, value: unknown, got = kindOrNumber): never {
-  throw new ConfigurationError(describeBrokenRule({ path: [], input: value }, `to be ${rule}`, got, name));
+/** Rejects an option that is checked by hand; `rule` is the text after "to be" or "to return" in the message. */
+export function refuseOption(
+  name: string,
+  rule: string,
+  value: unknown,
+  got = kindOrNumber,
+  verb: 'be' | 'return' = 'be',
+): never {
+  throw new ConfigurationError(
+    describeBrokenRule({ path: [], input: value }, `to ${verb} ${rule}`, got, name),
+  );
 }
 
 /** Rejects a value that is not an object; called where a field is read before all options are checked. */

@@ -12,6 +12,7 @@ import {
   isKey,
   KEY_RULE,
   kindOf,
+  kindOrNumber,
   type OptionShape,
   option,
   quoteUrl,
@@ -141,17 +142,17 @@ function findRuntime(): string | undefined {
   return name && `${name}/${versions[name]}`;
 }
 
-function checkKey(value: unknown): string {
+function checkKey(value: unknown, verb: 'be' | 'return'): string {
   const key = typeof value === 'string' ? value.trim() : '';
-  if (key === '') refuseOption('apiKey', 'a non-empty string', value);
-  if (!isKey(key)) refuseOption('apiKey', KEY_RULE, value, kindOf);
+  if (key === '') refuseOption('apiKey', 'a non-empty string', value, kindOrNumber, verb);
+  if (!isKey(key)) refuseOption('apiKey', KEY_RULE, value, kindOf, verb);
   return key;
 }
 
 function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
   if (apiKey === undefined || (typeof apiKey === 'string' && apiKey.trim() === ''))
     throw new ConfigurationError('`apiKey` is missing; pass it, or set TRACKING_API_KEY');
-  if (typeof apiKey !== 'function') return checkKey(apiKey);
+  if (typeof apiKey !== 'function') return checkKey(apiKey, 'be');
   let lastKey = '';
   return async () => {
     let key: unknown;
@@ -163,7 +164,7 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
         cause: maskCause(cause, lastKey),
       });
     }
-    lastKey = checkKey(key);
+    lastKey = checkKey(key, 'return');
     onKey(lastKey);
     return lastKey;
   };

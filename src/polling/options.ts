@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOptions } from '../common/check-options.ts';
+import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   countOption,
@@ -13,7 +13,6 @@ import {
   rule,
 } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
-import { ConfigurationError } from '../errors.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
@@ -92,7 +91,7 @@ export function askInterval(
 export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
   const isOver = ignoreRejection(until(tracking));
   if (typeof isOver === 'boolean') return isOver;
-  throw new ConfigurationError(`Expected \`until\` to return true or false, got ${kindOrNumber(isOver)}`);
+  return refuseOption('until', 'true or false', isOver, kindOrNumber, 'return');
 }
 
 /**

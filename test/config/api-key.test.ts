@@ -50,8 +50,15 @@ describe('a function', () => {
     expect([await source(), await source()]).toEqual(['first', 'second']);
   });
 
-  test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (value) => {
-    expect(await catchRejection(resolveKeySource(() => value)())).toBeInstanceOf(ConfigurationError);
+  test.each([
+    [undefined, 'a non-empty string, got undefined'],
+    ['', 'a non-empty string, got an empty string'],
+    [5, 'a non-empty string, got 5'],
+    ['a\nb', 'visible ASCII characters without spaces, quotes and backslashes, got a string of 3 characters'],
+  ])('it gives %j → ConfigurationError that speaks of the returned value', async (value, end) => {
+    expect(await catchRejection(resolveKeySource(() => value)())).toEqual(
+      new ConfigurationError(`Expected \`apiKey\` to return ${end}`),
+    );
   });
 
   test('a function that throws → ConfigurationError whose cause has only the standard fields of that error', async () => {
