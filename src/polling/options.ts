@@ -66,7 +66,7 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
    * only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls whose updates your loop has not read yet, at least 1. Default 10. */
+  /** Maximum number of polls that are under way or have updates that your loop has not read yet, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 
