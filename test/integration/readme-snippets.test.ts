@@ -160,7 +160,7 @@ describe('the types of the documents', () => {
   // One compilation for all blocks, because the shared types take most of its time.
   beforeAll(() => {
     complaints = complaintsAbout([...all, ...recipes, misspelt]);
-  }, 60_000);
+  }, 120_000);
 
   it('every block, and every recipe → compiles in a strict project', () => {
     const real = complaints.filter((complaint) => !complaint.startsWith(misspelt.place));
