@@ -38,6 +38,7 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
  * const jobs = new TrackingClient({ limiter });
  */
 export class TokenBucketLimiter extends BucketLimiter {
+  /** False, because only the clients of this process share the limits. */
   readonly spansProcesses = false;
 
   /**

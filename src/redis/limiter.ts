@@ -100,6 +100,7 @@ const limiterOptions = z.strictObject({
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
 export class RedisLimiter extends BucketLimiter {
+  /** True, because all processes of the account share the limits. */
   readonly spansProcesses = true;
 
   /**

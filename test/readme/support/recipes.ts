@@ -16,8 +16,8 @@ function findPath(code: string): string | undefined {
 
 /**
  * The files of a page of `docs/recipes/`, whose first line is a comment with their path: its blocks, and the files of that folder
- * which the page links, as in "[page.js](page.js)". The page may also borrow files of another page, as in "`database.ts` from
- * [exactly-once.md](exactly-once.md)".
+ * which the page links, as in "[page.js](page.js)". The page may also borrow files of another page, as in "`schema.sql` and
+ * `database.ts` from [exactly-once.md](exactly-once.md)".
  */
 export function recipeFiles(recipe: string): RecipeFile[] {
   const { blocks, prose } = parseMarkdown(readDocument(`docs/recipes/${recipe}.md`));
@@ -29,12 +29,14 @@ export function recipeFiles(recipe: string): RecipeFile[] {
     return path === undefined ? [] : [{ path, code }];
   });
   const borrowed = [
-    ...prose.matchAll(/`([\w-]+\.(?:ts|sql))`[^.;[]*?\sfrom\s+\[[\w-]+\.md\]\(([\w-]+)\.md\)/g),
-  ].map(([, name = '', page = '']) => {
-    const file = recipeFiles(page).find(({ path }) => path.replace('src/', '') === name);
-    if (file === undefined) throw new Error(`Expected ${page}.md to have the file ${name}`);
-    return file;
-  });
+    ...prose.matchAll(/((?:`[\w-]+\.(?:ts|sql)`[^.;[]*?)+)\sfrom\s+\[[\w-]+\.md\]\(([\w-]+)\.md\)/g),
+  ].flatMap(([, files = '', page = '']) =>
+    [...files.matchAll(/`([\w-]+\.(?:ts|sql))`/g)].map(([, name = '']) => {
+      const file = recipeFiles(page).find(({ path }) => path.replace('src/', '') === name);
+      if (file === undefined) throw new Error(`Expected ${page}.md to have the file ${name}`);
+      return file;
+    }),
+  );
   return [...own, ...borrowed];
 }
 
