@@ -67,7 +67,10 @@ export function addFake(program: Command, terminal: Terminal): void {
   const command = program.command('fake').description('Run a fake service, to try the command without a key');
   addListenFlags(command, 4010)
     .addOption(
-      new Option('--play <names...>', 'scenario of each new shipment; several are used in turn')
+      new Option(
+        '--play <names...>',
+        'scenario of each new shipment (several are used in turn); with none, events come only from POST /__fake/events',
+      )
         .choices(PLAYS)
         .default(['delivered'], PLAYS[0]),
     )
@@ -88,7 +91,7 @@ export function addFake(program: Command, terminal: Terminal): void {
     .option('--webhook-url <url>', 'URL to send the webhooks to', parseWebhookUrl)
     .addOption(secretOption('--webhook-secret <s>', 'secret of the webhooks'))
     .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
-    .option('--shuffle', 'send webhooks that are due at the same time in random order')
+    .option('--shuffle', 'randomize the order of webhooks due at the same time')
     .option(
       '--api-key <key>',
       `API key to accept; can be given up to ${MAX_KEYS} times (default: any key is accepted)`,
@@ -101,7 +104,7 @@ export function addFake(program: Command, terminal: Terminal): void {
 Failures: a status from 400 to 599; reset (closes the connection); timeout
 (never responds); stall (sends half a response); badJson (sends invalid JSON);
 html (sends an error page); commitThenDrop (carries the request out, then
-closes the connection).`,
+closes the connection). ENDPOINT is one endpoint, or all (the default).`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
@@ -158,7 +161,7 @@ function parseFailure(text: string) {
   const times = count === 'all' ? Number.POSITIVE_INFINITY : parseWholeNumber(count, MAX_COUNT, 1);
   if (times === undefined)
     throw new CommandError(
-      `Expected the count in \`--fail\` to be "all" or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(text)}`,
+      `Expected TIMES in \`--fail\` to be "all" or a whole number from 1 to ${MAX_COUNT}, got ${JSON.stringify(count)}`,
     );
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
   const kind = KINDS.find((known) => known === what);

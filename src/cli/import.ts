@@ -58,7 +58,7 @@ export function addImport(program: Command, terminal: Terminal): void {
     .addHelpText(
       'after',
       `
-The first line names the columns; only trackingNumber is required:
+The first line names the columns. Only trackingNumber is required. Columns:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
 Case, spaces, "-" and "_" in names do not matter. Other columns are not sent.`,
     );
@@ -259,7 +259,10 @@ function formatSummary(
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   const others = reasons.length - MAX_REASONS;
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
-  if (failures.count() > 0)
-    lines.push(`Failed rows (resolve the reasons, then import this file): ${failures.path}`);
+  if (failures.count() > 0) {
+    const onlyUnknown = summary.invalid + summary.error === 0;
+    const what = onlyUnknown ? 'Rows to import again' : 'Failed rows (fix the causes, then import this file)';
+    lines.push(`${what}: ${failures.path}`);
+  }
   return lines;
 }

@@ -29,7 +29,8 @@ export function createProgram(terminal: Terminal): Command {
       'after',
       `
 Set TRACKING_BASE_URL and TRACKING_API_KEY; to try without a key, run "fake".
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.
+Ctrl-C is the normal end of "listen" and "fake", which then exit with 0.`,
     )
     .configureHelp({
       subcommandTerm: (command) => new Help().subcommandTerm(command).replace(' [options]', ''),

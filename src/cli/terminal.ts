@@ -89,6 +89,7 @@ export function formatReason(error: unknown): string {
 function nameFlags(message: string): string {
   return message
     .replace(/`courierCode(?:\[\d+\])?`/g, '`--courier`')
+    .replace(/got an array of (\d+) items/g, 'got $1 values')
     .replaceAll('`destinationCountryCode`', '`--destination`')
     .replaceAll('`destinationPostCode`', '`--post-code`');
 }

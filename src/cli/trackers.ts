@@ -99,7 +99,7 @@ export function addShow(program: Command, terminal: Terminal): void {
     if (printTrackings(found ?? [], name, flags, terminal)) return;
     const missing =
       flags.by === 'number'
-        ? `Found no results for ${plain(name)}: no tracker has this number, or it has no results yet`
+        ? `Found no results for ${plain(name)}: either no tracker has this number, or its tracker has no results yet`
         : `The tracker ${plain(name)} has no results yet`;
     terminal.warn(`${missing}; \`tracking-client list\` shows your trackers`);
     terminal.exitCode = EXIT.noResults;
@@ -226,7 +226,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'found no tracker with results for this number; if it has a tracker without results, look up the id with `tracking-client list`, and pass the id with --by id',
+      'no tracker was found by this number; a tracker cannot be found by its number before it has results: look up its id with `tracking-client list`, and pass the id with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(

@@ -120,13 +120,14 @@ function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 
+const REJECTED = 'is invalid, and the invalid part is not handled';
 const MISMATCHED = 'is handled, although some fields have an unexpected type';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
   { rejected, mismatched, isEnveloped }: ReturnType<typeof readWebhook>,
 ): void {
-  for (const item of rejected) onError(buildItemError('was rejected', item, isEnveloped), 'parse', []);
+  for (const item of rejected) onError(buildItemError(REJECTED, item, isEnveloped), 'parse', []);
   for (const { index, issues } of mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
     for (const issue of news) knownMismatches.add(getField(issue));
@@ -244,7 +245,7 @@ class Round {
     const exhausted = job.items.filter((item) => isClaimed(item) && isExhausted(item));
     const uncalled = exhausted.length > 0 && job.items.some(isFirst) ? exhausted : [];
     for (const item of uncalled) {
-      const message = `The callback was not called, because this is attempt ${item.attempt} and \`maxAttempts\` is ${maxAttempts}`;
+      const message = `The callback was not called, because all attempts are used up: this is attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
       await this.#deadLetter(item, new TrackingError(message));
     }
     // Leave out items that another receiver took over, and those whose lease could not be renewed.

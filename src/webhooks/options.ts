@@ -166,7 +166,7 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   commit:
     'The store could not mark events as handled, so they may be handled again if they are delivered again. Reason: ',
   release:
-    'The store could not release events after a failure, so they can be handled again only after `leaseMs`. Reason: ',
+    'The store could not end the lease of events that were not handled, so they can be handled again only after `leaseMs`. Reason: ',
   parse: '',
   callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed: ',

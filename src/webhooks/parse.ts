@@ -177,7 +177,7 @@ class ItemReader {
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
       const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
       if (key === undefined) {
-        const message = `\`events[${position}]\` has no \`eventId\`, so its content must serve as its key, but the content is nested too deeply for this`;
+        const message = `\`events[${position}]\` has no \`eventId\`, and its content is nested too deeply to build a key from it`;
         addIssues(this.rejected, index, () => [{ path: [], code: 'invalid_type', message }]);
       } else if (this.#isNew(key)) {
         events.push(event);

@@ -86,7 +86,7 @@ describe('show', () => {
       expect(await runLine(`show ${number}`)).toMatchObject({
         exitCode: 3,
         stdout: '',
-        stderr: `Found no results for ${number}: no tracker has this number, or it has no results yet; \`tracking-client list\` shows your trackers\n`,
+        stderr: `Found no results for ${number}: either no tracker has this number, or its tracker has no results yet; \`tracking-client list\` shows your trackers\n`,
       });
     expect(fake.trackers).toHaveLength(3);
     expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
@@ -160,7 +160,7 @@ describe('stop', () => {
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
       `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  found no tracker with results for this number; if it has a tracker without results, look up the id with `tracking-client list`, and pass the id with --by id',
+      'LX000000001CN  no tracker was found by this number; a tracker cannot be found by its number before it has results: look up its id with `tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);

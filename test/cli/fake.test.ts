@@ -63,10 +63,10 @@ describe('the flags of the fake', () => {
     ],
     [
       '--fail all:500:often',
-      'Expected the count in `--fail` to be "all" or a whole number from 1 to 1000000, got "all:500:often"',
+      'Expected TIMES in `--fail` to be "all" or a whole number from 1 to 1000000, got "often"',
     ],
-    ['--fail 500:0', /^Expected the count in `--fail` to be .*, got "500:0"$/],
-    ['--fail 500:', /^Expected the count in `--fail` to be .*, got "500:"$/],
+    ['--fail 500:0', /^Expected TIMES in `--fail` to be .*, got "0"$/],
+    ['--fail 500:', /^Expected TIMES in `--fail` to be .*, got ""$/],
     ['--fail 500:1:2', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "500:1:2"'],
     ['--fail a:b:500', 'Expected `--fail` to be [ENDPOINT:]FAILURE[:TIMES], got "a:b:500"'],
     ['--webhook-url localhost:3000', `${webhookUrlRule}, got 'localhost:3000'`],

@@ -76,7 +76,7 @@ describe('import', () => {
       expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 4\)$/),
       expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 6\)$/),
       expect.stringMatching(
-        /^Failed rows \(resolve the reasons, then import this file\): .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/,
+        /^Failed rows \(fix the causes, then import this file\): .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/,
       ),
     ]);
   });
@@ -113,6 +113,14 @@ describe('import', () => {
     expect(again.exitCode).toBe(0);
     expect(again.lines()).toContainEqual(expect.stringMatching(new RegExp(`^  existing +${created} `)));
     expect(fake.trackers).toHaveLength(400);
+  });
+
+  it('rows whose trackers perhaps exist → the last line asks to import them again', async () => {
+    const fake = connect();
+    fake.fail('trackers.createBulk', { status: 503, times: Number.POSITIVE_INFINITY });
+    const { exitCode, lines } = await importRows(buildCsv(1), [], { fake });
+    expect(exitCode).toBe(1);
+    expect(lines().at(-1)).toMatch(/^Rows to import again: .*\.csv$/);
   });
 
   it('a wrong key → the summary shows the reason and how many rows it concerns', async () => {

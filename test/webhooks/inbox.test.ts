@@ -168,12 +168,12 @@ describe('invalid bodies', () => {
     const broken = tracking('t1', 'e1', { eventId: 1 }, { eventId: 2 }, { eventId: 3 }, { eventId: 4 });
     const { messages } = await tell([{}, broken, null]);
     expect(messages).toEqual([
-      '`trackings[0]` of a webhook was rejected: Expected `tracker` to be an object, got undefined; ' +
+      '`trackings[0]` of a webhook is invalid, and the invalid part is not handled: Expected `tracker` to be an object, got undefined; ' +
         'Expected `events` to be an array, got undefined',
       expect.stringMatching(
-        /^`trackings\[1\]` of a webhook was rejected: (Expected `events.*?; ){3}and 1 more problem$/,
+        /^`trackings\[1\]` of a webhook is invalid, and the invalid part is not handled: (Expected `events.*?; ){3}and 1 more problem$/,
       ),
-      '`trackings[2]` of a webhook was rejected: Expected `trackings[2]` to be an object, got null',
+      '`trackings[2]` of a webhook is invalid, and the invalid part is not handled: Expected `trackings[2]` to be an object, got null',
     ]);
   });
 
