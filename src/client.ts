@@ -90,7 +90,7 @@ export class TrackingClient {
     const refused = changes.find(([name]) => name === 'rateLimit' || name === 'limiter')?.[0];
     if (refused !== undefined) {
       throw new ConfigurationError(
-        `\`withOptions\` does not accept \`${refused}\`, because both clients share one limiter; pass it to \`new TrackingClient\``,
+        `\`withOptions\` does not accept \`${refused}\`, because the new client shares the limiter of the old client; pass it to \`new TrackingClient\``,
       );
     }
     const { account, limiter } = this.#config;

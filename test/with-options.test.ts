@@ -60,7 +60,7 @@ describe('withOptions', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     expect(() => client.withOptions(options)).toThrow(
       new ConfigurationError(
-        `\`withOptions\` does not accept \`${name}\`, because both clients share one limiter; pass it to \`new TrackingClient\``,
+        `\`withOptions\` does not accept \`${name}\`, because the new client shares the limiter of the old client; pass it to \`new TrackingClient\``,
       ),
     );
     expect(client.rateLimits()['couriers.list'].limit).toBe(1);

@@ -69,7 +69,7 @@ export function addFake(program: Command, terminal: Terminal): void {
     .addOption(
       new Option(
         '--play <names...>',
-        'scenario of each new shipment (several are used in turn); with none, events come only from POST /__fake/events',
+        'scenario of each new shipment; several are used in turn. With "none", events come only from POST /__fake/events',
       )
         .choices(PLAYS)
         .default(['delivered'], PLAYS[0]),
@@ -87,7 +87,7 @@ export function addFake(program: Command, terminal: Terminal): void {
       repeatable(parseLimit),
     )
     .option('--quota <n>', 'maximum number of trackers', wholeNumber('quota', MAX_COUNT))
-    .option('--per-call', 'also accept per-call searches')
+    .option('--per-call', 'also accept searches of the per-call plan')
     .option('--webhook-url <url>', 'URL to send the webhooks to', parseWebhookUrl)
     .addOption(secretOption('--webhook-secret <s>', 'secret of the webhooks'))
     .option('--duplicates <n>', 'number of duplicates of each webhook', wholeNumber('duplicates', 100), 0)
@@ -104,7 +104,8 @@ export function addFake(program: Command, terminal: Terminal): void {
 Failures: a status from 400 to 599; reset (closes the connection); timeout
 (never responds); stall (sends half a response); badJson (sends invalid JSON);
 html (sends an error page); commitThenDrop (carries the request out, then
-closes the connection). ENDPOINT is one endpoint, or all (the default).`,
+closes the connection). ENDPOINT is one endpoint, or "all" endpoints (the
+default). TIMES is a number (default: 1), or "all" for every request.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }

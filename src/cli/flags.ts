@@ -20,7 +20,7 @@ export function addServiceFlags(command: Command): Command {
     .addOption(new Option('--api-key <key>', `API key; ${SECRET_HELP}`).env('TRACKING_API_KEY'))
     .option(
       '--allow-insecure-http',
-      'allow http: to hosts other than this machine (env: TRACKING_ALLOW_INSECURE_HTTP=1)',
+      'allow http:// URLs of hosts other than this machine (env: TRACKING_ALLOW_INSECURE_HTTP=1)',
     );
 }
 

@@ -302,7 +302,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     // A single tracker needs only one poll at a time.
     const raise = trackers === 1 ? '`intervalMs`' : '`intervalMs`, `concurrency` or `maxPerSecond`';
     this.#config.logger.warn(
-      `Polls start more than one interval late; raise ${raise}, or read the updates faster`,
+      `Polls start more than one interval late; raise ${raise}, or do less work in the loop for each update`,
       { id, lagMs: Math.round(lagMs), intervalMs, trackers, maxPerSecond, concurrency },
     );
   }

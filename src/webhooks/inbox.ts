@@ -245,7 +245,7 @@ class Round {
     const exhausted = job.items.filter((item) => isClaimed(item) && isExhausted(item));
     const uncalled = exhausted.length > 0 && job.items.some(isFirst) ? exhausted : [];
     for (const item of uncalled) {
-      const message = `The callback was not called, because all attempts are used up: this is attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
+      const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
       await this.#deadLetter(item, new TrackingError(message));
     }
     // Leave out items that another receiver took over, and those whose lease could not be renewed.

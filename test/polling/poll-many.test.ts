@@ -151,7 +151,7 @@ describe('polls that are late', () => {
     read(stream, pauseMs);
     await pass(200_000);
     const message = expect.stringContaining(
-      'late; raise `intervalMs`, `concurrency` or `maxPerSecond`, or read',
+      'late; raise `intervalMs`, `concurrency` or `maxPerSecond`, or do',
     );
     expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ intervalMs: 2_000, trackers: 4 })]]);
   });
@@ -160,7 +160,7 @@ describe('polls that are late', () => {
     const { client, warn } = polledService(nothingNew, {});
     read(client.trackers.poll('tracker-0', options), 30_000);
     await pass(200_000);
-    const message = expect.stringContaining('late; raise `intervalMs`, or read');
+    const message = expect.stringContaining('late; raise `intervalMs`, or do');
     expect(warn.mock.calls).toEqual([[message, expect.objectContaining({ trackers: 1 })]]);
   });
 

@@ -182,8 +182,7 @@ describe('a callback that kills the process', () => {
         {
           attempt: 11,
           error: {
-            message:
-              'The callback was not called, because all attempts are used up: this is attempt 11, and `maxAttempts` is 10',
+            message: 'The callback was not called, because it would be attempt 11, and `maxAttempts` is 10',
           },
         },
       ],
