@@ -131,7 +131,7 @@ for (const part of chosen(['root', ...FOLDERS], positionals)) {
   const tests = OWN_TESTS[part] ?? `test/${part}/**/*.test.ts`;
   results.set(part, await breakLines(await drawLines(listSources(part)), tests));
 }
-// One run for the missed changes of all folders, because the runner first runs all tests to see which line each test reaches.
+// Try the missed changes of all folders in one run: each run first runs all tests, to see which lines each test reaches.
 const missed = [...results.values()].flat().filter(isMissed);
 const again = await breakLines([...new Set(missed.map(({ range }) => range))], ALL_TESTS);
 const statuses = new Map(again.map(({ description, range, status }) => [range + description, status]));

@@ -69,8 +69,8 @@ export interface TrackingClientOptions {
   /** An object with hooks, or a list of such objects. A hook that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * What the client does with a response in which fields have an unexpected type: `keep` returns the fields unchanged, and `throw`
-   * rejects with `ResponseValidationError`. If the data is kept, the client reports the mismatch in `withResponse().mismatched`, to the hook
+   * If fields of a response have an unexpected type, `keep` returns them unchanged, and `throw` rejects the call with
+   * `ResponseValidationError`. With `keep`, the client reports the mismatch in `withResponse().mismatched`, to the hook
    * `onMismatch`, and with one `warn` line for each endpoint and field. In both modes a call rejects if the result, a list of
    * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
    */

@@ -115,7 +115,7 @@ function ignoreNotReady(error: unknown): undefined {
 /** Formats the reason for a line that names the tracker; in the URL of the message, `…` stands for the id. */
 function formatTrackerReason(error: unknown): string {
   const reason = formatReason(error);
-  // An answer without a code may be that of another server, so its URL is of use.
+  // A response without a code may come from another server; then the URL helps to find the mistake.
   if (!(error instanceof ApiError) || error.code === undefined) return reason;
   return reason.replace(/^[A-Z]+ \S+ (?=responded with )/, 'the service ');
 }

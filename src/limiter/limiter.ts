@@ -147,7 +147,7 @@ export interface Token {
   freeAt: number;
 }
 
-/** What a bucket does when the state of one of its tokens has changed. */
+/** The bucket of a token. The permit calls these methods after the state of the token has changed. */
 interface TokenOwner<BucketToken extends Token> {
   onSend(token: BucketToken, now: number): void;
   /** @param latestReturnAt - when the token would have come back without this response */
@@ -215,10 +215,7 @@ export function computeLimit(
  */
 const CLEAN_EVERY_BUCKETS = 256;
 
-/**
- * A bucket is deleted only this long after its last call. By then the bucket has sent its last report to Redis, and its data about
- * other users is out of date.
- */
+/** A bucket is deleted only this long after its last call. Until then it keeps the announced limit and its data about other users. */
 const KEEP_IDLE_MS = 10_000;
 
 interface Bucket {

@@ -66,7 +66,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
   readonly processes?: number | undefined;
   /** Time limit for a reply of Redis, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
-  /** What happens without Redis: `local` uses the share of this process, and `reject` rejects calls with `ConnectionError`. Default: `local`. */
+  /** Without Redis, `local` lets calls use the share of this process, and `reject` rejects calls with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /** A logger, such as one of pino, winston, bunyan or NestJS. It gets each change of state at most once a minute. Default: the console. */
   readonly logger?: Logger | undefined;
@@ -165,7 +165,7 @@ class SharedBucket {
   #upcoming: SharedToken[] = [];
   #nextNumber = 0;
 
-  /** What the next command reports, and when it must be sent at the latest. */
+  /** The next command reports these changes. It is sent at `dueAt` at the latest. */
   #report = createReport();
   /** When the next command asks for tokens; `NEVER` if Redis does not list this process as waiting. */
   #askAt = NEVER;

@@ -174,7 +174,7 @@ async function callWithTimeout(
   await withTimeLimit(async () => callback(), timeoutMs, buildError);
 }
 
-/** One pass over the open items of some jobs, from their claim to their release. */
+/** Claims the open items of some jobs, handles them, commits the handled items, and releases the others. */
 class Round {
   readonly #settings: InboxSettings;
   readonly #plan: Plan;

@@ -143,11 +143,11 @@ function createEventItems(message: EventsMessage, keys: readonly string[]): Even
  */
 export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' | 'rejected' | 'done';
 
-/** One callback that failed; its keys were released, so a redelivery tries again. */
+/** A callback that failed. Its keys were released, so the next delivery calls the callback again. */
 export interface WebhookFailure {
   /** The keys of its events; empty for `onOther`. */
   readonly keys: readonly string[];
-  /** What the callback threw. */
+  /** The value that the callback threw. */
   readonly error: unknown;
 }
 
