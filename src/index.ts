@@ -60,9 +60,9 @@ export type {
   TrackerRequestOptions,
   TrackingClientOptions,
 } from './options.ts';
-export type { PollManyOptions, PollOptions, TrackerToPoll } from './polling/options.ts';
 export type { PollManyUpdate, TrackerPolls } from './polling/poll-many.ts';
-export type { PollContext, PollUpdate } from './polling/tracker.ts';
+export type { PollManyOptions, PollOptions, TrackerToPoll } from './polling/poll-options.ts';
+export type { PollContext, PollUpdate } from './polling/polled-tracker.ts';
 export type { CouriersResource, TrackersResource, TrackingResource } from './resources.ts';
 export type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';

@@ -5,7 +5,6 @@ import { type ApiPromise, type CallSite, captureCallSite } from './http/api-prom
 import { callEndpoint, startCall } from './http/execute.ts';
 import { prepareRequest } from './http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from './options.ts';
-import type { PollManyOptions, PollOptions } from './polling/options.ts';
 import {
   pollMany,
   pollOne,
@@ -13,7 +12,8 @@ import {
   type TrackersToPoll,
   waitUntilStopped,
 } from './polling/poll-many.ts';
-import type { PollUpdate } from './polling/tracker.ts';
+import type { PollManyOptions, PollOptions } from './polling/poll-options.ts';
+import type { PollUpdate } from './polling/polled-tracker.ts';
 import type { BulkResult } from './schemas/bulk.ts';
 import type { Courier } from './schemas/courier.ts';
 import {

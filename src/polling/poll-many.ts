@@ -17,7 +17,7 @@ import {
   pollOptions,
   type TrackerToPoll,
   trackerToPoll,
-} from './options.ts';
+} from './poll-options.ts';
 import {
   checkTrackerId,
   DueList,
@@ -25,7 +25,7 @@ import {
   type PollRequests,
   type PollResult,
   type PollUpdate,
-} from './tracker.ts';
+} from './polled-tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;

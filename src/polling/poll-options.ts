@@ -16,7 +16,7 @@ import { CALL_SHAPE } from '../config/call-options.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import type { PollContext } from './tracker.ts';
+import type { PollContext } from './polled-tracker.ts';
 
 const MIN_INTERVAL_MS = 1000;
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
