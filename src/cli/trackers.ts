@@ -23,6 +23,7 @@ import {
   wholeNumber,
 } from './flags.ts';
 import {
+  type Colours,
   CommandError,
   EXIT,
   formatMilestone,
@@ -253,7 +254,7 @@ export function addList(program: Command, terminal: Terminal): void {
     const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
     const { trackers } = createClient(flags, terminal);
     for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
-      if (!tracked || tracker.isTracked) found.push(tracker);
+      if (!tracked || tracker.isTracked !== false) found.push(tracker);
       if (found.length > limit) break;
     }
     const shown = found.slice(0, limit);
@@ -268,7 +269,7 @@ export function addList(program: Command, terminal: Terminal): void {
 function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): string {
   const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
     plain(trackingNumber),
-    isTracked ? colours.green('tracked') : colours.dim('stopped'),
+    formatState(isTracked, colours),
     // The time of day would push the ids off a screen of 80 columns.
     formatTime(plain(createdAt).slice(0, 10)),
     plain(trackerId),
@@ -278,6 +279,12 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
   const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
   const cut = (cells: readonly string[]) => cells.slice(0, width);
   return formatTable(cut(head), rows.map(cut));
+}
+
+/** A response may lack `isTracked`, or have a value of another type there; then the state is unknown. */
+function formatState(isTracked: unknown, colours: Colours): string {
+  if (isTracked === true) return colours.green('tracked');
+  return colours.dim(isTracked === false ? 'stopped' : 'unknown');
 }
 
 export function addCouriers(program: Command, terminal: Terminal): void {

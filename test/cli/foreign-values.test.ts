@@ -58,6 +58,8 @@ const COURIER_FIELDS = ['courierName', 'countryCode', 'requiredFields', 'isDepre
 
 it.each([
   ['list', 'createdAt', 20_251_119, 'stopped  20251119'],
+  ['list', 'isTracked', 'no', 'unknown  '],
+  ['list --tracked', 'isTracked', null, 'unknown  '],
   [`track ${NUMBER}`, 'location', { city: 'Lyon' }, "· { city: 'Lyon' }"],
   [`watch ${NUMBER}`, 'statusMilestone', ['delivered'], "  [ 'delivered' ], and no longer tracked"],
   ['couriers us-post', 'courierName', { en: 'USPS' }, "us-post  { en: 'USPS' }"],
@@ -75,7 +77,7 @@ describe.each([
     [...EVENT_FIELDS, ...SHIPMENT_FIELDS, ...TRACKER_FIELDS, 'isTracked', 'tracker', 'events'],
   ],
   [`show ${NUMBER}`, [...EVENT_FIELDS, ...SHIPMENT_FIELDS, 'trackingNumber', 'tracker', 'events']],
-  // Without a usable `isTracked`, a watch never ends.
+  // With another `isTracked`, a watch goes on for many intervals.
   [`watch ${NUMBER}`, [...EVENT_FIELDS, ...SHIPMENT_FIELDS, 'trackingNumber']],
   ['couriers us', COURIER_FIELDS],
   ['stop mine --by client-id', TRACKER_FIELDS],

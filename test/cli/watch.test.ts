@@ -69,6 +69,24 @@ describe('watch', () => {
     expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
   });
 
+  it('--all, a list whose trackers lack isTracked → watched until the results say that tracking has stopped', async () => {
+    const { fake, watch, output } = setUp();
+    await runLine(`track ${ONE}`);
+    fake.shipment(ONE).deliver();
+    vi.stubGlobal('fetch', async (request: Request) => {
+      const response = await fake.fetch(request);
+      if (request.url.includes('/results')) return response;
+      const text = (await response.text()).replaceAll('"isTracked":true', '"isTracked":null');
+      return new Response(text, response);
+    });
+    const exitCode = watch('--all');
+    await vi.advanceTimersByTimeAsync(1000);
+    fake.shipment(ONE).stopTracking();
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(await exitCode).toBe(0);
+    expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+  });
+
   it('--all without tracked trackers → a message, exit code 0', async () => {
     const { watch, output } = setUp();
     expect(await watch('--all')).toBe(0);
