@@ -5,7 +5,7 @@ import type { SearchBy } from './schemas/tracker.ts';
 
 /** The retries of a failed request; the endpoint decides which failures are retried. */
 export interface RetryOptions {
-  /** Maximum number of retries of one request. Retries after a 429 count, too. Default 4; 20 for `createMany` and polls. */
+  /** Maximum number of retries of one request. Retries after a 429 count, too. Default 4; 20 for `createMany`. */
   readonly retries?: number | undefined;
   /**
    * Longest wait that the service may ask for, in milliseconds. If the service asks for a longer wait, the call rejects at once.

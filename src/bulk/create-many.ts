@@ -4,11 +4,11 @@ import { checkOptions } from '../common/check-options.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { countOption, functionOption, type OptionShape, rule } from '../common/validation.ts';
 import {
+  BULK_RETRY,
   BULK_SHAPE,
   CALL_SHAPE,
   type CallOptions,
   completeRetry,
-  PATIENT_RETRY,
   resolveCallOptions,
 } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
@@ -120,7 +120,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#concurrency = Math.min(settings.concurrency ?? defaultConcurrency, MAX_CONCURRENCY);
     this.#waitsUntilSent = settings.concurrency === undefined && isWide;
     const { chunkSize, concurrency, onProgress, ...request } = settings;
-    const retry = completeRetry(request.retry, config.retry, PATIENT_RETRY);
+    const retry = completeRetry(request.retry, config.retry, BULK_RETRY);
     this.#callOptions = resolveCallOptions(config, 'trackers.createBulk', { ...request, retry });
   }
 

@@ -84,6 +84,7 @@ export async function execute<T>(
       report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
     }
     let wasSent = false;
+    const startedAt = systemClock.now();
     try {
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
@@ -124,7 +125,7 @@ export async function execute<T>(
       report.noteFailure(error);
       isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
       const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
-      if (!isLast && isRetryable(error, request.retryClass, options))
+      if (!isLast && isRetryable(error, request.retryClass, options, systemClock.now() - startedAt))
         retry = planRetry(config, deadline, error);
       throw error;
     }

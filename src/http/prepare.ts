@@ -9,14 +9,7 @@ import {
   toValidationIssues,
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
-import {
-  type Endpoint,
-  type EndpointName,
-  endpoints,
-  type RetryClass,
-  ROUTES,
-  type TimeoutClass,
-} from '../endpoints.ts';
+import { type Endpoint, type EndpointName, endpoints, ROUTES, type TimeoutClass } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import {
   type CheckedResponse,
@@ -25,6 +18,7 @@ import {
   wholeBody,
 } from '../schemas/envelope.ts';
 import { hasDotSegment } from '../schemas/tracker.ts';
+import type { RequestRetryClass } from './retry.ts';
 
 export interface PreparedRequest<T> {
   readonly endpoint: EndpointName | 'request';
@@ -36,7 +30,7 @@ export interface PreparedRequest<T> {
   readonly target: string;
   readonly body: string | undefined;
   readonly timeoutClass: TimeoutClass;
-  readonly retryClass: RetryClass;
+  readonly retryClass: RequestRetryClass;
   readonly response: ResponseRules;
   /** Turns the payload of a response into the result. */
   readonly read: (payload: unknown, mode: InvalidResponseMode) => CheckedResponse<T>;

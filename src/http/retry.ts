@@ -8,17 +8,33 @@ import {
   type TrackingError,
 } from '../errors.ts';
 
-/** Tells whether a failed attempt may be retried (docs/service.md 1.2, 4.1, 4.5, 8.8). */
+/** The retry class of a request: that of its endpoint, or `poll` for a safe request that the next poll will repeat anyway. */
+export type RequestRetryClass = RetryClass | 'poll';
+
+/** If a request of a poll fails later than this, or the service asks for a longer wait, the next poll is the retry. */
+export const MAX_WAIT_IN_POLL_MS = 8_000;
+
+/**
+ * Tells whether a failed attempt may be retried (docs/service.md 1.2, 4.1, 4.5, 8.8).
+ *
+ * @param failedAfterMs - time from the start of the attempt to its failure
+ */
 export function isRetryable(
   error: unknown,
-  retryClass: RetryClass,
+  retryClass: RequestRetryClass,
   { retryAmbiguous, retry }: Pick<CallOptions, 'retryAmbiguous' | 'retry'>,
+  failedAfterMs: number,
 ): error is TrackingError {
-  if (error instanceof ApiError && (error.retryAfterMs ?? 0) > retry.maxRetryAfterMs) return false;
+  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
+  if (retryAfterMs > retry.maxRetryAfterMs) return false;
   // A request that the service refuses with 429 was not carried out, so even a paid call may be retried.
   if (isRateLimited(error)) return true;
+  // Other trackers need the slot of a poll. Only a 429 is waited for, because it pauses the endpoint for all trackers.
+  const holdsSlotMs = Math.max(failedAfterMs, retryAfterMs);
+  if (retryClass === 'poll' && (error instanceof TimeoutError || holdsSlotMs > MAX_WAIT_IN_POLL_MS))
+    return false;
   if (error instanceof ConnectionError && error.neverSent) return true;
-  const isSafe = retryClass === 'safe';
+  const isSafe = retryClass === 'safe' || retryClass === 'poll';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
   return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
 }

@@ -2,7 +2,7 @@ import { onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
-import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
+import { completeRetry, POLL_RETRY } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
 import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
@@ -100,7 +100,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     this.#settings = settings;
     this.#toItem = toItem;
     const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } = settings;
-    const retry = completeRetry(settings.retry, config.retry, PATIENT_RETRY);
+    const retry = completeRetry(settings.retry, config.retry, POLL_RETRY);
     this.#requests = {
       config,
       options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
@@ -266,7 +266,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       else {
         if (lagMs > intervalMs) this.#warnOfLateness(id, lagMs, intervalMs);
         const intervalsPassed = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
-        tracker.dueAt = startedAt + intervalsPassed * intervalMs;
+        const nextAt = startedAt + intervalsPassed * intervalMs;
+        tracker.dueAt = result === undefined ? Math.max(nextAt, tracker.waitsUntil) : nextAt;
         this.#waiting.add(tracker);
       }
     } catch (error) {

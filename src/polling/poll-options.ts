@@ -24,7 +24,7 @@ const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
 const DEFAULT_CONCURRENCY = 10;
 const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 
-/** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
+/** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each request of a poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
    * Milliseconds from one poll to the next, at least 1,000, or a function that returns this number for each poll.
@@ -37,8 +37,8 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row. The retries of a poll do not count. A refused
-   * key, plan or quota ends the polling at once, unless a poll has succeeded before. Default 5.
+   * The polling ends with an error after this number of failed polls in a row. The retries inside of a poll do not count. A
+   * refused key, plan or quota ends the polling at once, unless a poll has succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**

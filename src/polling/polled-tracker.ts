@@ -1,21 +1,27 @@
 import * as z from 'zod';
 import { isAccountError } from '../bulk/outcomes.ts';
 import { linkedController } from '../common/abort.ts';
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import type { RetryPolicy } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
+  ApiError,
   ConfigurationError,
   NotFoundError,
   RequestValidationError,
+  ResponseValidationError,
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
 import { buildEventKey, canonicalJson } from '../events/keys.ts';
 import type { CallSite } from '../http/api-promise.ts';
-import { callEndpoint } from '../http/execute.ts';
-import { checkInput } from '../http/prepare.ts';
+import { startCall } from '../http/execute.ts';
+import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
+import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
-import type { TrackerRequestOptions } from '../options.ts';
+import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
+import type { CheckedResponse } from '../schemas/envelope.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
@@ -50,8 +56,8 @@ export interface PollUpdate {
   /** True when the service has stopped tracking (`isTracked: false`; docs/service.md 5.1): this update is the last. */
   readonly stopped: boolean;
   /**
-   * The tracker's record in the results. If they lack `isTracked`, every second poll reads it separately (docs/service.md 5.3).
-   * Undefined if a poll gets no record.
+   * The tracker's record in the results. If they lack `isTracked`, every second poll reads it separately (docs/service.md 5.3), and
+   * reads the results once more if it says that tracking has stopped. Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
 }
@@ -63,12 +69,15 @@ export interface PollResult {
   readonly notReady: ResultsNotReadyError | undefined;
 }
 
+/** What the requests of one poll have read. */
+type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notReady'>;
+
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
 /** The settings that the requests of all trackers of a stream share. */
 export interface PollRequests {
   readonly config: Config;
-  readonly options: TrackerRequestOptions;
+  readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   readonly maxConsecutiveErrors: number;
   readonly takeTurn: () => Promise<void>;
   /** Aborts when the stream ends. */
@@ -90,6 +99,8 @@ export function checkTrackerId(config: Config, id: unknown): asserts id is strin
 export class PolledTracker {
   readonly id: string;
   dueAt = 0;
+  /** The time until which the service has asked to wait, in the response to the last request that failed. */
+  waitsUntil = 0;
   polls = 0;
   #errorsInARow = 0;
   #pollsWithoutIsTracked = 0;
@@ -126,8 +137,7 @@ export class PolledTracker {
     this.#controller = controller;
     this.polls += 1;
     try {
-      const { tracking, notReady } = await this.#readResults(controller.signal);
-      const tracker = await this.#readTracker(tracking?.tracker ?? undefined, controller.signal);
+      const { tracking, tracker, notReady } = await this.#read(controller.signal);
       this.#errorsInARow = 0;
       const { newEvents, keys } = this.#takeNewEvents(tracking);
       const stopped = tracker?.isTracked === false;
@@ -142,62 +152,101 @@ export class PolledTracker {
     }
   }
 
-  #call<Name extends PollEndpoint>(name: Name, signal: AbortSignal) {
-    const { config, options, callSite } = this.#requests;
-    const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
-    return callEndpoint(config, name, input, { ...options, signal }, callSite);
+  /** Reads the results. If they lack `isTracked`, every second poll also reads the record. */
+  async #read(signal: AbortSignal): Promise<Reading> {
+    const results = await this.#readResults(signal);
+    this.#pollsWithoutIsTracked = hasIsTracked(results.tracker) ? 0 : this.#pollsWithoutIsTracked + 1;
+    const mayWait = this.#pollsWithoutIsTracked < MAX_POLLS_WITHOUT_IS_TRACKED;
+    if (mayWait || systemClock.now() < this.waitsUntil) return results;
+    const tracker = await this.#readRecord(signal);
+    // Events may have come between the two requests, so read the results once more.
+    const last = tracker?.isTracked === false ? await this.#readResultsAgain(signal) : results;
+    this.#pollsWithoutIsTracked = 0;
+    return { ...last, tracker: hasIsTracked(last.tracker) ? last.tracker : (tracker ?? last.tracker) };
   }
 
-  async #readResults(signal: AbortSignal) {
+  async #readResults(signal: AbortSignal): Promise<Reading> {
     try {
-      return { tracking: await this.#call('trackers.results', signal), notReady: undefined };
+      const tracking = await this.#call('trackers.results', { signal }, ({ tracker }) => tracker);
+      return { tracking, tracker: tracking.tracker ?? undefined, notReady: undefined };
     } catch (error) {
-      if (error instanceof ResultsNotReadyError) return { tracking: undefined, notReady: error };
-      throw error;
+      if (!(error instanceof ResultsNotReadyError)) throw error;
+      return { tracking: undefined, tracker: undefined, notReady: error };
     }
   }
 
-  /** Returns the record in the results. If it lacks `isTracked`, every second poll reads the record itself. */
-  async #readTracker(tracker: Tracker | undefined, signal: AbortSignal): Promise<Tracker | undefined> {
-    const hasIsTracked = typeof tracker?.isTracked === 'boolean';
-    this.#pollsWithoutIsTracked = hasIsTracked ? 0 : this.#pollsWithoutIsTracked + 1;
-    if (this.#pollsWithoutIsTracked < MAX_POLLS_WITHOUT_IS_TRACKED) return tracker;
-    this.#pollsWithoutIsTracked = 0;
+  async #readResultsAgain(signal: AbortSignal): Promise<Reading> {
+    await this.#requests.takeTurn();
+    return await this.#readResults(signal);
+  }
+
+  /** Returns undefined after a failure that a later poll may mend. */
+  async #readRecord(signal: AbortSignal): Promise<Tracker | undefined> {
+    const { retry } = this.#requests.options;
+    // A pause of this endpoint does not stop the results of other trackers, which may need the slot.
+    const maxRetryAfterMs = Math.min(retry.maxRetryAfterMs, MAX_WAIT_IN_POLL_MS);
     try {
       await this.#requests.takeTurn();
-      return await this.#call('trackers.get', signal);
+      const options = { signal, retry: { ...retry, maxRetryAfterMs } };
+      return await this.#call('trackers.get', options, (tracker) => tracker);
     } catch (error) {
-      if (signal.aborted || isPermanent(error)) throw error;
+      if (signal.aborted || isPermanent(error) || error instanceof ResponseValidationError) throw error;
+      this.#noteRetryAfter(error);
       const message = 'Could not read a tracker; a later poll tries again';
       this.#warn('trackers.get', message, { reason: formatError(error) });
-      return tracker;
+      return undefined;
     }
+  }
+
+  #call<Name extends PollEndpoint>(
+    name: Name,
+    own: Pick<RequestOptions, 'signal' | 'retry'>,
+    getTracker: (data: EndpointResult<Name>) => Tracker | null | undefined,
+  ) {
+    const { config, options, callSite } = this.#requests;
+    const prepare = () => {
+      const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
+      const request = prepareRequest(config, name, input);
+      return {
+        ...request,
+        retryClass: 'poll' as const,
+        read: (...response: Parameters<typeof request.read>) => {
+          const checked = request.read(...response);
+          return checked.isUsable ? checkIsTracked(checked, getTracker(checked.data)) : checked;
+        },
+      };
+    };
+    return startCall(config, name, { ...options, ...own }, prepare, callSite);
   }
 
   #takeNewEvents(tracking: Tracking | undefined) {
     const { searchBy } = this.#requests.options;
-    const newEvents: TrackingEvent[] = [];
-    const keys: string[] = [];
-    // With `invalidResponse: 'keep'` any field may have another type.
-    for (const event of Array.isArray(tracking?.events) ? tracking.events : []) {
-      this.#seenEvents ??= new Set();
-      const id: unknown = event?.eventId;
+    const polledIds = searchBy === 'clientTrackerId' ? { clientTrackerId: this.id } : { trackerId: this.id };
+    const record = tracking?.tracker;
+    // With `invalidResponse: 'keep'`, the record may lack its id.
+    const ids = typeof record?.trackerId === 'string' ? record : polledIds;
+    const unseen = new Map<string, { readonly event: TrackingEvent; readonly key: string }>();
+    for (const event of tracking?.events ?? []) {
+      const id: unknown = event.eventId;
       const identity = typeof id === 'string' && id !== '' ? id : canonicalJson(event);
-      if (this.#seenEvents.has(identity)) continue;
-      this.#seenEvents.add(identity);
-      const polledIds =
-        searchBy === 'clientTrackerId' ? { clientTrackerId: this.id } : { trackerId: this.id };
-      const record = tracking?.tracker;
-      const key = buildEventKey(typeof record?.trackerId === 'string' ? record : polledIds, event);
-      if (this.#knownKeys?.delete(key)) continue;
-      newEvents.push(event);
-      keys.push(key);
+      if (this.#seenEvents?.has(identity) || unseen.has(identity)) continue;
+      unseen.set(identity, { event, key: buildEventKey(ids, event) });
     }
-    return { newEvents, keys };
+    // Remember the events only now: if the key of one cannot be built, the poll fails, and the next poll finds all again.
+    if (unseen.size > 0) this.#seenEvents ??= new Set();
+    for (const identity of unseen.keys()) this.#seenEvents?.add(identity);
+    const fresh = [...unseen.values()].filter(({ key }) => !this.#knownKeys?.delete(key));
+    return { newEvents: fresh.map(({ event }) => event), keys: fresh.map(({ key }) => key) };
+  }
+
+  #noteRetryAfter(error: unknown): void {
+    const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
+    this.waitsUntil = systemClock.now() + Math.min(retryAfterMs, MAX_TIMER_MS);
   }
 
   #countFailure(error: unknown): void {
     this.#errorsInARow += 1;
+    this.#noteRetryAfter(error);
     if (isPermanent(error)) throw error;
     const errorsInARow = this.#errorsInARow;
     // A key or plan that has worked once may work again, e.g. after a rotation.
@@ -251,6 +300,21 @@ export class DueList {
     }
     return low;
   }
+}
+
+function hasIsTracked(tracker: Tracker | undefined): boolean {
+  return typeof tracker?.isTracked === 'boolean';
+}
+
+/** Refuses a wrong `isTracked`, which would keep the polling from ending. A missing or null one is not wrong. */
+function checkIsTracked<T>(
+  checked: CheckedResponse<T>,
+  tracker: Tracker | null | undefined,
+): CheckedResponse<T> {
+  const isTracked: unknown = tracker?.isTracked ?? undefined;
+  if (isTracked === undefined || typeof isTracked === 'boolean') return checked;
+  const mismatched = checked.mismatched.filter(({ path }) => path.at(-1) === 'isTracked');
+  return { isUsable: false, mismatched, total: mismatched.length };
 }
 
 /** True if every later poll would fail, too. A 404 without a code comes from a gateway, so later polls may succeed. */

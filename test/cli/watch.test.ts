@@ -150,7 +150,7 @@ describe('watch', () => {
   it('a poll that fails → a warning with the number, and the next poll follows', async () => {
     const { fake, watch, output } = setUp();
     fake.shipment(ONE).deliver().stopTracking();
-    fake.fail('trackers.results', { status: 500, times: 30 });
+    fake.fail('trackers.results', { status: 500, times: 7 });
     const exitCode = watch(ONE);
     await vi.advanceTimersByTimeAsync(2 * HOUR_MS);
     expect(await exitCode).toBe(0);

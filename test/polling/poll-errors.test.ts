@@ -59,34 +59,6 @@ describe('errors', () => {
       [message, makeFields(2)],
     ]);
   });
-
-  test('20 failures in one poll, then a success → no failed poll, because a poll is retried 20 times', async () => {
-    const options = { intervalMs: 3_600_000, maxConsecutiveErrors: 1 };
-    const respondTo = (poll: number) => (poll <= 20 ? BROKEN : results([]));
-    const { reading, polls } = startPoll(respondTo, options, { retry: undefined });
-    await pass(3_600_000 + 180_000);
-    expect(polls).toHaveLength(21);
-    expect(reading.items).toHaveLength(1);
-  });
-
-  test.each([
-    ['of the client', { retry: { retries: 1 } }, {}],
-    ['of the poll', { retry: undefined }, { retry: { retries: 1 } }],
-  ])('retries %s → this number of retries is used', async (_, client, poll) => {
-    const options = { intervalMs: 60_000, maxConsecutiveErrors: 1, ...poll };
-    const { polls } = startPoll(() => BROKEN, options, client);
-    await pass(120_000);
-    expect(polls).toHaveLength(2);
-  });
-
-  test('a Retry-After of an hour → the poll waits, and does not count as failed', async () => {
-    const busy = { status: 503, body: '', headers: { 'retry-after': '3600' } };
-    const respondTo = (poll: number) => (poll === 1 ? busy : results([]));
-    const { reading } = startPoll(respondTo, { maxConsecutiveErrors: 1 }, { retry: undefined });
-    await pass(3_602_000);
-    expect(reading.items[0]).toMatchObject({ poll: 1 });
-    expect(reading.end).toBeUndefined();
-  });
 });
 
 describe('errors of key, plan or quota', () => {

@@ -8,6 +8,7 @@ import {
   pass,
   polledService,
   read,
+  record,
   results,
   startPollMany,
 } from './polled-service.ts';
@@ -98,9 +99,13 @@ describe('maxPerSecond', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('reads of records beside starts of polls → one turn at a time', async () => {
+  test.each([
+    ['reads of records', true],
+    ['reads of records and second reads of results', false],
+  ])('%s beside starts of polls → one turn at a time', async (_, isTracked) => {
     const options = { initialDelayMs: 0, intervalMs: 2_000, maxPerSecond: 2 };
-    const { requests } = startPollMany(() => NOT_READY, makeIds(2), options);
+    const respondWithRecord = () => record(isTracked);
+    const { requests } = startPollMany(() => NOT_READY, makeIds(3), options, { respondWithRecord });
     await pass(10_000);
     const starts = requests.map(({ startedAt }) => startedAt);
     expect(requests.some(({ kind }) => kind === 'record')).toBe(true);

@@ -3,6 +3,7 @@ import { NotFoundError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER } from '../contract/support/samples.ts';
 import type { StubResponse } from '../support/make-client.ts';
 import {
+  BROKEN,
   EMPTY,
   NOT_FOUND,
   NOT_READY,
@@ -30,7 +31,7 @@ describe('a tracker without results', () => {
       { tracking: undefined, newEvents: [], keys: [], poll: 1, stopped: false, tracker: undefined },
       { tracking: undefined, newEvents: [], keys: [], poll: 2, stopped: true, tracker: STOPPED },
     ]);
-    expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
+    expect(listKinds(requests)).toEqual(['results', 'results', 'record', 'results']);
   });
 
   test('a tracker with isTracked: true → polling goes on, and every second empty poll reads the tracker again', async () => {
@@ -52,7 +53,7 @@ describe('a tracker without results', () => {
     const waiting = client.trackers.waitUntilStopped('t', POLL);
     await pass(2000);
     expect(await waiting).toEqual({ events: [{ eventId: 'a' }] });
-    expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
+    expect(listKinds(requests)).toEqual(['results', 'results', 'record', 'results']);
   });
 
   test('a tracker that cannot be read → a warning with its id, and polling goes on', async () => {
@@ -70,19 +71,32 @@ describe('a tracker without results', () => {
     expect(reading.end).toEqual({});
   });
 
+  test('503 with a Retry-After for the record → results are polled, the record is read when that time is over', async () => {
+    const later = { status: 503, body: '', headers: { 'retry-after': '5' } };
+    const { listStarts, requests } = startPoll(
+      () => NOT_READY,
+      {},
+      { respondWithRecord: (request) => (request === 1 ? later : record(true)) },
+    );
+    await pass(8000);
+    expect(listStarts()).toEqual([1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]);
+    const records = requests.filter(({ kind }) => kind === 'record').map(({ startedAt }) => startedAt);
+    expect(records).toEqual([2000, 7000]);
+  });
+
   test('a tracker that no longer exists → the stream rejects with NotFoundError', async () => {
     const { reading } = startPoll(() => NOT_READY, {}, { respondWithRecord: () => NOT_FOUND });
     await pass(2000);
     expect(reading.end?.error).toBeInstanceOf(NotFoundError);
   });
 
-  test('searchBy → sent with both requests', async () => {
+  test('searchBy → sent with every request', async () => {
     const { client, requests } = polledService(() => EMPTY, isStopped);
     const options = { ...POLL, searchBy: 'clientTrackerId' as const };
     const waiting = client.trackers.waitUntilStopped('order/1', options).catch(() => {});
     await pass(2000);
     await waiting;
-    expect(requests).toHaveLength(3);
+    expect(requests).toHaveLength(4);
     for (const seen of requests)
       expect(seen).toMatchObject({ id: 'order/1', query: '?searchBy=clientTrackerId' });
   });
@@ -102,4 +116,100 @@ describe('a tracker without results', () => {
     await pass(2000);
     await outcome;
   });
+});
+
+describe('a record that says stopped', () => {
+  const withoutRecord = (...eventIds: string[]): StubResponse => ({
+    body: { data: { trackings: [{ events: eventIds.map((eventId) => ({ eventId })) }] } },
+  });
+
+  test.each([
+    ['no results before', EMPTY],
+    ['results before', withoutRecord('a')],
+  ])(
+    '%s → the results are read once more, and the last update has the events that came with the stop',
+    async (_, before) => {
+      const respondTo = (poll: number) => (poll <= 2 ? before : withoutRecord('a', 'late'));
+      const { reading } = startPoll(respondTo, { knownKeys: ['tracking/events:tracker-1:a'] }, isStopped);
+      await pass(5000);
+      expect(reading.end).toEqual({});
+      expect(reading.items.at(-1)).toMatchObject({
+        poll: 2,
+        stopped: true,
+        newEvents: [{ eventId: 'late' }],
+      });
+    },
+  );
+
+  test('the second read of the results fails → the poll has failed, and the next poll reads everything again', async () => {
+    const respondTo = (poll: number) => (poll === 3 ? BROKEN : poll < 3 ? NOT_READY : withoutRecord('late'));
+    const { reading, requests, warn } = startPoll(respondTo, {}, isStopped);
+    await pass(5000);
+    expect(listKinds(requests)).toEqual([
+      ...['results', 'results', 'record', 'results'],
+      ...['results', 'record', 'results'],
+    ]);
+    expect(warn).toHaveBeenCalledWith(
+      expect.stringContaining('A poll failed'),
+      expect.objectContaining({ poll: 2 }),
+    );
+    expect(reading.items.at(-1)).toMatchObject({ poll: 3, stopped: true, newEvents: [{ eventId: 'late' }] });
+    expect(reading.end).toEqual({});
+  });
+
+  test('the second read of the results says tracked again → polling goes on', async () => {
+    const respondTo = (poll: number) => (poll <= 2 ? NOT_READY : results(['a']));
+    const { reading } = startPoll(respondTo, {}, isStopped);
+    await pass(3000);
+    expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
+    expect(reading.end).toBeUndefined();
+  });
+});
+
+describe('isTracked of a wrong type', () => {
+  const WRONG = ['false', 0, {}, []];
+  const withIsTracked = (isTracked: unknown): StubResponse => ({
+    body: { data: { trackings: [{ tracker: { ...TRACKER, isTracked }, events: [] }] } },
+  });
+  const failed = {
+    name: 'TrackingError',
+    message: expect.stringMatching(/^Polling `tracker-1` has ended after 5 errors in a row.*isTracked/),
+    cause: { name: 'ResponseValidationError', endpoint: expect.any(String), callId: expect.any(String) },
+  };
+
+  test.each(WRONG)(
+    '%j in the results → each poll fails, and the polling ends with an error',
+    async (value) => {
+      const { reading, polls } = startPoll(() => withIsTracked(value));
+      await pass(10_000);
+      expect(reading).toMatchObject({ items: [], end: { error: failed } });
+      expect(polls).toHaveLength(5);
+    },
+  );
+
+  test.each(WRONG)(
+    '%j in the record → each poll from the second on fails, and the polling ends',
+    async (value) => {
+      const wrong = { body: { data: { tracker: { ...TRACKER, isTracked: value } } } };
+      const { reading, polls } = startPoll(() => NOT_READY, {}, { respondWithRecord: () => wrong });
+      await pass(10_000);
+      expect(reading).toMatchObject({ items: [{ poll: 1 }], end: { error: failed } });
+      expect(polls).toHaveLength(6);
+    },
+  );
+
+  test.each([null, undefined])(
+    '%s → counts as lacking, and every second poll reads the record',
+    async (value) => {
+      const { reading, requests } = startPoll(() => withIsTracked(value));
+      await pass(4000);
+      expect(reading.items.map(({ tracker }) => tracker?.isTracked ?? 'lacking')).toEqual([
+        'lacking',
+        true,
+        'lacking',
+        true,
+      ]);
+      expect(listKinds(requests).filter((kind) => kind === 'record')).toHaveLength(2);
+    },
+  );
 });

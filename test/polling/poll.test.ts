@@ -96,6 +96,15 @@ describe('updates', () => {
     await pass(2000);
     expect(reading.items.map(({ newEvents }) => newEvents)).toEqual([[{ status: 'a' }], [{ status: 'b' }]]);
   });
+
+  test('a poll fails at an event whose key cannot be built → the next poll finds all other events new', async () => {
+    const deep = `,{"status":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    const { reading } = startPoll((poll) => ({
+      body: `{"data":{"trackings":[{"events":[{"eventId":"a"}${poll === 1 ? deep : ''}]}]}}`,
+    }));
+    await pass(2000);
+    expect(reading.items).toMatchObject([{ poll: 2, newEvents: [{ eventId: 'a' }] }]);
+  });
 });
 
 describe('requests of a poll', () => {
