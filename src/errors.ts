@@ -20,6 +20,29 @@ function ownKind(errorClass: object): string | undefined {
   return typeof kind === 'string' ? kind : undefined;
 }
 
+/** The place where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. */
+export interface CallSite {
+  readonly stack?: string;
+}
+
+/** The facts about a call that each of its errors has. */
+export interface CallFacts {
+  readonly callId: string;
+  readonly endpoint: EndpointName | 'request';
+  readonly method: string;
+  readonly path: string;
+  /** Number of requests sent. */
+  readonly attempts: number;
+}
+
+/** Options of every error. */
+export interface TrackingErrorOptions extends ErrorOptions {
+  /** The call that failed. Default: none, for an error from outside a call. */
+  readonly call?: CallFacts | undefined;
+  /** The place that the stack begins at. Default: the place where the error is made. */
+  readonly callSite?: CallSite | undefined;
+}
+
 /**
  * The base class of the errors that this package throws; an abort rejects with the signal's own reason instead.
  *
@@ -45,9 +68,9 @@ export class TrackingError extends Error {
 
   /**
    * @param message - what went wrong
-   * @param options - the `cause`
+   * @param options - the `cause`, and the call that failed
    */
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, { call, callSite, ...options }: TrackingErrorOptions = {}) {
     super(message, options);
     const kinds: string[] = [];
     for (let current = new.target; typeof current === 'function'; current = Object.getPrototypeOf(current)) {
@@ -56,6 +79,13 @@ export class TrackingError extends Error {
     }
     Object.defineProperty(this, ERROR_BRAND, { value: kinds });
     Object.defineProperty(this, 'name', { value: kinds[0], configurable: true, writable: true });
+    Object.assign(this, call);
+    // Without this, the stack would begin with `Error` instead of the name.
+    if (callSite === undefined) Error.captureStackTrace(this, new.target);
+    else {
+      const value = `${this.name}: ${message}${readFrames(callSite)}`;
+      Object.defineProperty(this, 'stack', { value, configurable: true, writable: true });
+    }
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -75,6 +105,12 @@ export class TrackingError extends Error {
   }
 }
 
+/** Returns the lines below the first line of a stack; none if `Error.stackTraceLimit` is 0. */
+function readFrames({ stack = '' }: CallSite): string {
+  const end = stack.indexOf('\n');
+  return end < 0 ? '' : stack.slice(end);
+}
+
 const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
@@ -85,11 +121,15 @@ export class RequestValidationError extends TrackingError {
   /** `shipping_date_outdated` if that is the only broken rule (docs/service.md 3.6); else `validation_error`. */
   readonly code: ErrorCode;
 
-  /** @param issues - the broken rules, at least one */
-  constructor(issues: readonly ValidationIssue[]) {
+  /**
+   * @param issues - the broken rules, at least one
+   * @param options - the place that the stack begins at
+   */
+  constructor(issues: readonly ValidationIssue[], options?: TrackingErrorOptions) {
     const more = issues.length - MAX_ISSUES_SHOWN;
     const shown = issues.slice(0, MAX_ISSUES_SHOWN).map((issue) => issue.message);
-    super(`${shown.join('; ')}${more > 0 ? ` (and ${more} more problem${more === 1 ? '' : 's'})` : ''}`);
+    const end = more > 0 ? ` (and ${more} more problem${more === 1 ? '' : 's'})` : '';
+    super(`${shown.join('; ')}${end}`, options);
     this.issues = issues;
     const codes = new Set(issues.map((issue) => issue.code));
     this.code =
@@ -112,12 +152,12 @@ export class ResponseValidationError extends TrackingError {
   /**
    * @param message - what went wrong
    * @param details - facts about the response, and its issues
-   * @param options - the `cause`
+   * @param options - the `cause`, and the call that failed
    */
   constructor(
     message: string,
     details: Pick<ResponseValidationError, 'issues' | 'body' | 'status' | 'requestId'>,
-    options?: ErrorOptions,
+    options?: TrackingErrorOptions,
   ) {
     super(message, options);
     this.issues = details.issues;
@@ -135,11 +175,11 @@ export class ConnectionError extends TrackingError {
 
   /**
    * @param message - what went wrong
-   * @param options - `neverSent`, and the `cause`
+   * @param options - `neverSent`, the `cause`, and the call that failed
    */
-  constructor(message: string, options: ErrorOptions & { neverSent: boolean }) {
+  constructor(message: string, { neverSent, ...options }: TrackingErrorOptions & { neverSent: boolean }) {
     super(message, options);
-    this.neverSent = options.neverSent;
+    this.neverSent = neverSent;
   }
 }
 
@@ -157,9 +197,13 @@ export class TimeoutError extends TrackingError {
   /**
    * @param message - what went wrong
    * @param details - the phase, and the time limit in milliseconds
-   * @param options - the `cause`
+   * @param options - the `cause`, and the call that failed
    */
-  constructor(message: string, details: { phase: TimeoutPhase; timeoutMs: number }, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    details: { phase: TimeoutPhase; timeoutMs: number },
+    options?: TrackingErrorOptions,
+  ) {
     super(message, options);
     this.phase = details.phase;
     this.timeoutMs = details.timeoutMs;
@@ -173,6 +217,28 @@ export class QueueFullError extends TrackingError {
 /** An option is missing or invalid; the message names it. */
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
+  /** The option as the message names it, e.g. `retry.retries`; undefined if the message is about no single option. */
+  declare readonly option: string | undefined;
+  /** The message without the option and without advice, e.g. `to be a function, got a number` or `is missing`. */
+  declare readonly rule: string | undefined;
+
+  /**
+   * @param message - what went wrong
+   * @param options - `option` and `rule`, the `cause`, and the call that failed
+   */
+  constructor(
+    message: string,
+    {
+      option,
+      rule,
+      ...options
+    }: TrackingErrorOptions & Partial<Pick<ConfigurationError, 'option' | 'rule'>> = {},
+  ) {
+    super(message, options);
+    // Not enumerable, because logs have the same text in the message.
+    Object.defineProperty(this, 'option', { value: option });
+    Object.defineProperty(this, 'rule', { value: rule });
+  }
 }
 /** The body of a request is not a webhook; see `tracking-client/webhooks`. */
 export class WebhookParseError extends TrackingError {
@@ -223,9 +289,9 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
   /**
    * @param message - what went wrong
    * @param details - facts about the response
-   * @param options - the `cause`
+   * @param options - the `cause`, and the call that failed
    */
-  constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
+  constructor(message: string, details: ApiErrorDetails, options?: TrackingErrorOptions) {
     super(message, options);
     const { headers, body, ...facts } = details;
     Object.assign(this, facts);
@@ -287,9 +353,26 @@ export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
   /** The record of a tracker that the service has stopped tracking; only `trackers.waitUntilStopped` sets it. */
   declare readonly tracker?: Tracker;
+
+  /**
+   * @param message - what went wrong
+   * @param details - facts about the response, and the `tracker`
+   * @param options - the `cause`, and the call that failed
+   */
+  constructor(
+    message: string,
+    details: ApiErrorDetails & Pick<ResultsNotReadyError, 'tracker'>,
+    options?: TrackingErrorOptions,
+  ) {
+    super(message, details, options);
+  }
 }
 
-type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
+type ApiErrorClass = new (
+  message: string,
+  details: ApiErrorDetails,
+  options?: TrackingErrorOptions,
+) => ApiError;
 
 const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   validation_error: InvalidRequestError,

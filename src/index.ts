@@ -47,8 +47,9 @@ export {
   STATUS_CODES,
   STATUS_MILESTONES,
 } from './events/statuses.ts';
-export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
+export { ApiPromise, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
+export type { RateLimitInfo } from './http/raw-response.ts';
 export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';
 export type { Hooks } from './observability/hooks.ts';

@@ -13,10 +13,8 @@ import {
 } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { RequestValidationError } from '../errors.ts';
-import { CallFailure } from '../http/api-promise.ts';
-import { execute } from '../http/execute.ts';
+import { CallFailure, execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
-import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import { callOrWarn } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
@@ -25,10 +23,10 @@ import { type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
   type BulkOutcome,
   type BulkStatus,
-  findRequestError,
   type Identity,
   type InputResult,
   isAccountError,
+  isRefusal,
   readIdentity,
   readResults,
   toErrorItems,
@@ -210,21 +208,19 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     };
     try {
       const json = `[${items.map((item) => item.json).join()}]`;
-      const request = prepareRequest(this.#config, 'trackers.createBulk', { json });
+      const prepared = prepareRequest(this.#config, 'trackers.createBulk', { json });
+      const request = { ...prepared, response: { ...prepared.response, isRefusal } };
       const options = { ...this.#callOptions, signal: controller.signal };
-      const outcome = await execute(this.#config, request, options, noteSent);
-      const error = findRequestError(outcome);
-      if (error !== undefined)
-        throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
+      const { data } = await execute(this.#config, request, options, { onSend: noteSent });
       return readResults(
         items.map(({ identity }) => identity),
-        outcome.data,
+        data,
       );
     } catch (failure) {
       if (this.#stopErrors !== undefined && this.#unsent.has(controller))
         return all('error', this.#stopErrors);
       const isCallFailure = failure instanceof CallFailure;
-      const status = isCallFailure && failure.mayHaveBeenCarriedOut ? 'unknown' : 'error';
+      const status = isCallFailure && failure.callMayBeDone ? 'unknown' : 'error';
       if (this.endSignal.aborted) return all(status, status === 'unknown' ? ABORTED : UNSENT);
       const error = isCallFailure ? failure.error : failure;
       const errors = toErrorItems(error);

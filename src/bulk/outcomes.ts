@@ -1,5 +1,4 @@
 import { isJsonObject, kindOf } from '../common/validation.ts';
-import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
   AuthenticationError,
@@ -13,8 +12,6 @@ import {
   ResponseValidationError,
   TimeoutError,
 } from '../errors.ts';
-import type { CallOutcome } from '../http/api-promise.ts';
-import { createApiError, readErrorItems } from '../http/response.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
@@ -49,18 +46,11 @@ export interface BulkOutcome {
 
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
-/** Returns the error that rejects the whole bulk request; undefined if the response reports on items (docs/service.md 7.9). */
-export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | undefined {
-  const { data: result } = outcome;
-  const hasItems = Array.isArray(result.data) && result.data.length > 0;
-  if (hasItems || !result.error) return undefined;
-  const { response, requestId, attempts } = outcome.details();
-  // The key was masked when the result was read, so there is no secret to mask here.
-  const errors = readErrorItems(result, '');
-  const { method, path } = endpoints['trackers.createBulk'];
-  const { status, headers } = response;
-  const facts = { status, errors, requestId, method, path, headers, attempts, body: result };
-  return createApiError({ ...facts, retryAfterMs: undefined }, `${method} ${response.url}`);
+/** True if a bulk response has an error and reports on no item: it rejects the whole request (docs/service.md 7.9). */
+export function isRefusal(payload: unknown): boolean {
+  const { data, error } = Object(payload);
+  const hasItems = Array.isArray(data) && data.length > 0;
+  return !hasItems && Boolean(error);
 }
 
 export function toErrorItems(error: unknown): readonly ApiErrorItem[] {

@@ -1,10 +1,18 @@
 import * as z from 'zod';
-import { ConfigurationError } from '../errors.ts';
-import { compileWhenHot, describeBrokenRule, errorMap, kindOrNumber } from './validation.ts';
+import { type CallSite, ConfigurationError } from '../errors.ts';
+import {
+  compileWhenHot,
+  errorMap,
+  formatPath,
+  isQuotable,
+  kindOrNumber,
+  readBrokenRule,
+} from './validation.ts';
 
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
  * @param maskKey - masks the client's API key in the message
+ * @param callSite - the place that the stack of the error begins at; default: here
  * @throws ConfigurationError for the first option that breaks its rule
  */
 export function checkOptions<Schema extends z.ZodType>(
@@ -12,6 +20,7 @@ export function checkOptions<Schema extends z.ZodType>(
   options: unknown,
   name?: string,
   maskKey: (text: string) => string = (text) => text,
+  callSite?: CallSite,
 ): z.output<Schema> {
   const result = compileWhenHot(schema).safeParse(options, { error: errorMap('options') });
   if (result.success) return result.data;
@@ -20,7 +29,18 @@ export function checkOptions<Schema extends z.ZodType>(
   const { issues } = named?.safeParse({ [name ?? '']: options }, { error: errorMap() }).error ?? result.error;
   // Report an unknown option first: it may be a misspelling that explains why another one is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  throw new ConfigurationError(maskKey(first?.message ?? `\`${name ?? 'options'}\` is not valid`));
+  const message = first?.message ?? `\`${name ?? 'options'}\` is not valid`;
+  const { option, rule = '' } = first === undefined ? {} : readFacts(first);
+  const facts = option === undefined ? {} : { option: maskKey(option), rule: maskKey(rule) };
+  throw new ConfigurationError(maskKey(message), { ...facts, callSite });
+}
+
+/** Returns `option` and `rule` of a ConfigurationError; none for an unknown option whose name may be a secret. */
+function readFacts(issue: z.core.$ZodIssue): { readonly option?: string; readonly rule?: string } {
+  if (issue.code !== 'unrecognized_keys')
+    return { option: formatPath(issue.path, 'options'), rule: readBrokenRule(issue.message) };
+  const [key = ''] = issue.keys;
+  return isQuotable(key) ? { option: formatPath([...issue.path, key]), rule: 'is unknown' } : {};
 }
 
 /** Rejects an option that is checked by hand; `rule` is the text after "to be" or "to return" in the message. */
@@ -31,9 +51,13 @@ export function refuseOption(
   got = kindOrNumber,
   verb: 'be' | 'return' = 'be',
 ): never {
-  throw new ConfigurationError(
-    describeBrokenRule({ path: [], input: value }, `to ${verb} ${rule}`, got, name),
-  );
+  const broken = `to ${verb} ${rule}, got ${got(value)}`;
+  throw new ConfigurationError(`Expected \`${name}\` ${broken}`, { option: name, rule: broken });
+}
+
+/** Rejects an option with a message such as "`apiKey` is missing; pass it, or set TRACKING_API_KEY". */
+export function rejectOption(option: string, rule: string, advice: string): never {
+  throw new ConfigurationError(`\`${option}\` ${rule}; ${advice}`, { option, rule });
 }
 
 /** Rejects a value that is not an object; called where a field is read before all options are checked. */

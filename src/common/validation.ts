@@ -9,6 +9,11 @@ export interface ValidationIssue {
   readonly code: string;
   /** A text such as "Expected `field` to be …, got …". It quotes harmless values only (`quoteValue`), with the API key masked. */
   readonly message: string;
+  /**
+   * The message without the field, such as "to be …, got …", for programs that name the field in another way. Only the issues of a
+   * RequestValidationError have it.
+   */
+  readonly rule?: string | undefined;
 }
 
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -49,6 +54,10 @@ export function kindOrNumber(value: unknown): string {
 /** Letters, marks, digits, punctuation, symbols and spaces: no line breaks, control characters or direction marks. */
 const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
 
+export function isQuotable(value: unknown): value is string {
+  return typeof value === 'string' && QUOTABLE.test(value);
+}
+
 /**
  * Quotes a value in a message. Use it only for harmless kinds: a tracking number, a country or courier code, a date, a numeric
  * limit, an enum, an id, a method, a path without its query, or the name of an option, endpoint or table. A text of several lines
@@ -56,7 +65,7 @@ const QUOTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u;
  * of an API key.
  */
 export function quoteValue(value: unknown): string {
-  return typeof value === 'string' && QUOTABLE.test(value) ? `'${value}'` : kindOrNumber(value);
+  return isQuotable(value) ? `'${value}'` : kindOrNumber(value);
 }
 
 /** The rule of API keys, for the client and for the fake service. */
@@ -102,6 +111,11 @@ export function describeBrokenRule(
   return `Expected \`${formatPath(issue.path ?? [], root)}\` ${rule}, got ${got(issue.input)}`;
 }
 
+/** Returns the part of a message of `describeBrokenRule` that follows the field. */
+export function readBrokenRule(message: string): string {
+  return message.slice(message.indexOf('` ') + 2);
+}
+
 /**
  * Builds a zod error option that reads "Expected `field` to be …, got …". The checks that follow in the chain, such as `.min()`,
  * use the same message.
@@ -125,16 +139,16 @@ export function errorMap(name?: string): z.core.$ZodErrorMap {
     if (issue.code === 'unrecognized_keys') {
       const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
       const name = issue.keys[0] ?? '';
-      const option = QUOTABLE.test(name)
+      const option = isQuotable(name)
         ? `\`${formatPath([...(issue.path ?? []), name])}\``
         : `with ${kindOf(name)} as its name`;
       return `Unknown option ${option}; known options: ${known.join(', ')}`;
     }
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
-    const isQuotable =
+    const isHarmless =
       issue.code === 'invalid_value' || (issue.code === 'custom' && issue.params?.['isQuotable'] === true);
     const isBoolean = issue.code === 'invalid_type' && issue.expected === 'boolean';
-    const got = isQuotable ? quoteValue : isSize || isBoolean ? kindOrNumber : kindOf;
+    const got = isHarmless ? quoteValue : isSize || isBoolean ? kindOrNumber : kindOf;
     return describeBrokenRule(issue, describeRule(issue), got, name);
   };
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { checkOptions, refuseOption } from '../common/check-options.ts';
+import { checkOptions, refuseOption, rejectOption } from '../common/check-options.ts';
 import { readEnvironment } from '../common/guarded.ts';
 import { maskCause, maskText } from '../common/secrets.ts';
 import {
@@ -151,7 +151,7 @@ function checkKey(value: unknown, verb: 'be' | 'return'): string {
 
 function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
   if (apiKey === undefined || (typeof apiKey === 'string' && apiKey.trim() === ''))
-    throw new ConfigurationError('`apiKey` is missing; pass it, or set TRACKING_API_KEY');
+    return rejectOption('apiKey', 'is missing', 'pass it, or set TRACKING_API_KEY');
   if (typeof apiKey !== 'function') return checkKey(apiKey, 'be');
   let lastKey = '';
   return async () => {
@@ -160,6 +160,8 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
       key = await apiKey();
     } catch (cause) {
       throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
+        option: 'apiKey',
+        rule: 'threw an error',
         // Only a few fields of the error are copied: the others may hold the request to a vault, with its credentials.
         cause: maskCause(cause, lastKey),
       });
@@ -180,6 +182,7 @@ function resolveAccount(
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
       '`account` is missing. If `apiKey` is a function, a RedisLimiter cannot tell which account a key belongs to; set `account` to the same name in all processes of the account',
+      { option: 'account', rule: 'is missing' },
     );
   }
   return randomUUID();
@@ -195,27 +198,35 @@ function resolveBaseUrl(
 ): string {
   const text = value instanceof URL ? value.href : value;
   if (text === undefined || text === '') {
-    throw new ConfigurationError(
-      '`baseUrl` is missing; pass it, or set TRACKING_BASE_URL, as in https://api.example.com/public/v1',
+    return rejectOption(
+      'baseUrl',
+      'is missing',
+      'pass it, or set TRACKING_BASE_URL, as in https://api.example.com/public/v1',
     );
   }
   if (typeof text !== 'string') return refuseOption('baseUrl', 'a string or a URL', value);
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new ConfigurationError(
-      `\`baseUrl\` (${maskKey(quoteUrl(text))}) is not an https:// URL; write it as in https://api.example.com/public/v1`,
+    return rejectOption(
+      'baseUrl',
+      `(${maskKey(quoteUrl(text))}) is not an https:// URL`,
+      'write it as in https://api.example.com/public/v1',
     );
   }
   const { protocol, username, password, hostname, origin, pathname, search, hash } = url;
   if (username !== '' || password !== '')
-    throw new ConfigurationError(
-      '`baseUrl` contains a user name or a password; remove it, and pass the API key as `apiKey`',
+    rejectOption(
+      'baseUrl',
+      'contains a user name or a password',
+      'remove it, and pass the API key as `apiKey`',
     );
   if (search !== '' || hash !== '')
-    throw new ConfigurationError('`baseUrl` contains a query (`?`) or a fragment (`#`); remove it');
+    rejectOption('baseUrl', 'contains a query (`?`) or a fragment (`#`)', 'remove it');
   if (protocol === 'http:' && !allowInsecureHttp && !LOOPBACK_HOST.test(hostname)) {
-    throw new ConfigurationError(
-      '`baseUrl` begins with http://, so the API key would be sent unencrypted; use https://, or set `allowInsecureHttp`',
+    rejectOption(
+      'baseUrl',
+      'begins with http://, so the API key would be sent unencrypted',
+      'use https://, or set `allowInsecureHttp`',
     );
   }
   return origin + pathname.replace(/\/+$/, '');

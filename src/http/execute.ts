@@ -1,16 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import pRetry from 'p-retry';
 import { sleep, systemClock } from '../common/clock.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ApiError, QueueFullError, RateLimitError, type TrackingError } from '../errors.ts';
+import { ApiError, type CallSite, QueueFullError, type TrackingError } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import { CallReport } from '../observability/call-report.ts';
 import type { BulkRequestOptions } from '../options.ts';
-import { ApiPromise, CallFailure, type CallOutcome, type CallSite, captureCallSite } from './api-promise.ts';
+import { ApiPromise, type CallOutcome } from './api-promise.ts';
+import { CallErrors, captureCallSite } from './call-errors.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
-import { readOutcome, readRateLimitFeedback, readRequestId, readRetryAfterMs } from './response.ts';
-import { isRateLimited, isRetryable, mayHaveBeenCarriedOut } from './retry.ts';
+import { readRateLimitFeedback, readRequestId, readRetryAfterMs } from './raw-response.ts';
+import { readOutcome } from './response.ts';
+import { isRateLimited, isRetryable, requestMayBeDone } from './retry.ts';
 import { Deadline, sendRequest } from './send.ts';
 
 const MIN_BACKOFF_MS = 500;
@@ -36,38 +39,59 @@ export function startCall<T>(
   try {
     const callOptions =
       options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
-    return new ApiPromise(execute(config, prepare(), callOptions), callSite);
+    const outcome = execute(config, prepare(), callOptions, { callSite });
+    return new ApiPromise(outcome.catch(rethrowError));
   } catch (error) {
-    return new ApiPromise(Promise.reject(error), callSite);
+    return new ApiPromise(Promise.reject(error));
   }
+}
+
+/** The reason why a call failed; only used inside the package, because an abort reason of the caller must stay as it is. */
+export class CallFailure {
+  /** The error that the call rejects with. */
+  readonly error: unknown;
+  /** True if the service may have carried out a request of this call. */
+  readonly callMayBeDone: boolean;
+
+  constructor(error: unknown, callMayBeDone: boolean) {
+    this.error = error;
+    this.callMayBeDone = callMayBeDone;
+  }
+}
+
+function rethrowError(failure: CallFailure): never {
+  throw failure.error;
+}
+
+interface CallContext {
+  /** Where the method was called. */
+  readonly callSite?: CallSite;
+  /** Called right before each request is sent. */
+  readonly onSend?: () => void;
 }
 
 /**
  * Runs a whole call. Each attempt takes a permit, sends the request and reads the response; p-retry repeats attempts.
  *
- * @param onSend - called right before each request is sent
- * @throws CallFailure with the error that the call rejects with
+ * @throws CallFailure, and nothing else
  */
 export async function execute<T>(
   config: Config,
   request: PreparedRequest<T>,
   options: CallOptions,
-  onSend?: () => void,
+  { callSite, onSend }: CallContext,
 ): Promise<CallOutcome<T>> {
   const { retries, maxBackoffMs } = options.retry;
-  const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
-  const deadline = new Deadline(request.title, options);
   const { title, endpoint, method, path } = request;
   const { baseUrl, hooks, logger } = config;
-  const report = new CallReport(title, { endpoint, method, path, baseUrl }, hooks, logger);
+  const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
+  const call = { callId: randomUUID(), endpoint, method, path };
+  let attempts = 0;
+  const errors = new CallErrors(title, () => ({ ...call, attempts }), callSite);
+  const deadline = new Deadline(errors, options);
+  const report = new CallReport(title, { ...call, baseUrl }, hooks, logger);
   let retry: ReturnType<typeof planRetry> | undefined;
-  let sentAttempts = 0;
-  let isPerhapsDone = false;
-
-  function identify(error: unknown): void {
-    // The abort reason of the caller's signal gets no `callId` and other facts of this call, even if it is a `TrackingError`.
-    if (error !== options.signal?.reason) report.identify(error, sentAttempts);
-  }
+  let callMayBeDone = false;
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
     const resumeAt = retry?.resumeAt ?? 0;
@@ -79,7 +103,7 @@ export async function execute<T>(
     const queuedAt = systemClock.now();
     let permit: Permit | undefined;
     try {
-      permit = await takePermit(config, request, options, deadline, sentAttempts);
+      permit = await takePermit(config, request, options, deadline, errors);
     } finally {
       report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
     }
@@ -89,6 +113,7 @@ export async function execute<T>(
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
         const response = await sendRequest(config, request, {
+          errors,
           headers: options.headers,
           signal,
           onSend: () => {
@@ -97,7 +122,7 @@ export async function execute<T>(
             report.noteRequest(permit?.tokensLeft);
             signal.throwIfAborted();
             wasSent = true;
-            sentAttempts += 1;
+            attempts += 1;
             permit?.send();
             onSend?.();
           },
@@ -110,21 +135,21 @@ export async function execute<T>(
         // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
         const retryAfterMs = response.status === 429 ? readRetryAfterMs(response) : undefined;
-        report.noteResponse(response.status, readRequestId(response), retryAfterMs);
-        const read = readOutcome(config, request, response, sentAttempts);
+        const requestId = readRequestId(response.headers, response.key);
+        report.noteResponse(response.status, requestId, retryAfterMs);
+        const read = readOutcome(config, request, response, errors, attempts);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
-      const mayHaveBeenCarriedOutBefore = isPerhapsDone;
       // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
-      isPerhapsDone = true;
-      return { ...outcome, mayHaveBeenCarriedOutBefore };
+      callMayBeDone = true;
+      return outcome;
     } catch (error) {
       permit?.cancel();
-      identify(error);
       report.noteFailure(error);
-      isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
-      const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
+      const isOver = deadline.signal?.aborted === true;
+      callMayBeDone ||= wasSent && (isOver || requestMayBeDone(error));
+      const isLast = isOver || attemptNumber > retries;
       if (!isLast && isRetryable(error, request.retryClass, options, systemClock.now() - startedAt))
         retry = planRetry(config, deadline, error);
       throw error;
@@ -145,14 +170,13 @@ export async function execute<T>(
         if (retry !== undefined) report.noteRetry(retry.error, retry.retryAfterMs);
       },
     });
-    report.finish(sentAttempts);
+    report.finish(attempts);
     return outcome;
   } catch (failure) {
     // The reason is read from the signal, because p-retry turns a reason that is no Error into a TypeError.
     const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
-    identify(error);
-    report.finish(sentAttempts, error);
-    throw new CallFailure(error, isPerhapsDone);
+    report.finish(attempts, error);
+    throw new CallFailure(error, callMayBeDone);
   } finally {
     deadline.dispose();
   }
@@ -174,7 +198,7 @@ async function takePermit(
   request: PreparedRequest<unknown>,
   options: CallOptions,
   deadline: Deadline,
-  sentAttempts: number,
+  errors: CallErrors,
 ): Promise<Permit | undefined> {
   const { maxRetryAfterMs } = options.retry;
   try {
@@ -185,26 +209,11 @@ async function takePermit(
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),
     });
   } catch (error) {
+    deadline.signal?.throwIfAborted();
     // The failure of the previous attempt tells the caller more than a full queue does.
     if (error instanceof QueueFullError && deadline.lastFailure) throw deadline.lastFailure;
-    if (!(error instanceof LongPauseError)) throw error;
-    const { pausedForMs } = error;
-    if (pausedForMs <= maxRetryAfterMs) throw deadline.expire();
-    const notSent = sentAttempts === 0 ? 'was not sent' : 'was not sent again';
-    const seconds = Math.ceil(pausedForMs / 1000);
-    const message =
-      `${request.title} ${notSent}: the service has asked to wait another ${seconds} s, ` +
-      `and \`retry.maxRetryAfterMs\` allows only ${maxRetryAfterMs / 1000} s; call again in ${seconds} s`;
-    throw new RateLimitError(message, {
-      status: 429,
-      errors: [],
-      requestId: undefined,
-      method: request.method,
-      path: request.path,
-      headers: new Headers(),
-      body: undefined,
-      attempts: sentAttempts,
-      retryAfterMs: pausedForMs,
-    });
+    if (!(error instanceof LongPauseError)) throw errors.adopt(error);
+    if (error.pausedForMs <= maxRetryAfterMs) throw deadline.expire();
+    throw errors.createPauseError(error.pausedForMs, maxRetryAfterMs);
   }
 }

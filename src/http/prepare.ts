@@ -6,11 +6,12 @@ import {
   fieldsOption,
   kindOf,
   quoteValue,
+  readBrokenRule,
   toValidationIssues,
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { type Endpoint, type EndpointName, endpoints, ROUTES, type TimeoutClass } from '../endpoints.ts';
-import { RequestValidationError } from '../errors.ts';
+import { type CallSite, RequestValidationError } from '../errors.ts';
 import {
   type CheckedResponse,
   checkResponse,
@@ -39,6 +40,8 @@ export interface PreparedRequest<T> {
 export interface ResponseRules extends Omit<Endpoint['response'], 'schema'> {
   /** True if a response without a body is an empty result. */
   readonly isBodyOptional?: boolean;
+  /** Tells whether the payload of a success refuses the whole request; the call then fails with an ApiError. */
+  readonly isRefusal?: (payload: unknown) => boolean;
 }
 
 export interface CallInput {
@@ -56,13 +59,17 @@ export function checkInput<T>(
   schema: z.ZodType<T>,
   value: unknown,
   rootName: string,
+  callSite?: CallSite,
 ): T {
   const result = compileWhenHot(schema).safeParse(value);
   if (result.success) return result.data;
   // Parse again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });
-  const issues = toValidationIssues(error ?? result.error);
-  throw new RequestValidationError(issues.map((issue) => ({ ...issue, message: maskKey(issue.message) })));
+  const issues = toValidationIssues(error ?? result.error).map((issue) => {
+    const message = maskKey(issue.message);
+    return { ...issue, message, rule: readBrokenRule(message) };
+  });
+  throw new RequestValidationError(issues, { callSite });
 }
 
 export function toJson(value: unknown, name: string): string {
@@ -75,8 +82,9 @@ export function toJson(value: unknown, name: string): string {
   if (text !== undefined) return text;
   const isObject = typeof value === 'object' && value !== null;
   const reason = isObject ? 'remove any BigInt and any circular reference' : `it is ${kindOf(value)}`;
-  const message = `\`${name}\` cannot be written as JSON; ${reason}`;
-  throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
+  const rule = 'cannot be written as JSON';
+  const message = `\`${name}\` ${rule}; ${reason}`;
+  throw new RequestValidationError([{ path: [name], code: 'invalid_value', message, rule }]);
 }
 
 function formatQuery(query: Readonly<Record<string, QueryValue>> | undefined): string {

@@ -50,7 +50,8 @@ function isAmbiguous(error: unknown): boolean {
   return error instanceof TimeoutError || error instanceof ConnectionError;
 }
 
-export function mayHaveBeenCarriedOut(error: unknown): boolean {
+/** True if the service may have carried out the request that failed with this error. */
+export function requestMayBeDone(error: unknown): boolean {
   if (error instanceof ApiError) return error.status < 300 || error.status >= 500 || error.status === 408;
   return !(error instanceof ConnectionError && error.neverSent);
 }

@@ -1,25 +1,12 @@
 import ky from 'ky';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { systemClock } from '../common/clock.ts';
-import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
-import {
-  ConnectionError,
-  ResponseValidationError,
-  TimeoutError,
-  type TimeoutPhase,
-  type TrackingError,
-} from '../errors.ts';
+import type { TimeoutError, TimeoutPhase, TrackingError } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
+import type { CallErrors } from './call-errors.ts';
 import type { PreparedRequest } from './prepare.ts';
-import { createBodyError, type RawResponse } from './response.ts';
-
-const ACTIVITIES: Record<TimeoutPhase, string> = {
-  queue: 'waiting for its turn under the rate limit',
-  headers: 'waiting for a response',
-  body: 'reading the response',
-  backoff: 'waiting to try again',
-};
+import type { RawResponse } from './raw-response.ts';
 
 /** The time limit of one call. Its signal ends the call when the caller's signal aborts, or after `totalTimeoutMs`. */
 export class Deadline {
@@ -31,15 +18,18 @@ export class Deadline {
    * TimeoutError.
    */
   lastFailure: TrackingError | undefined;
-  readonly #title: string;
+  readonly #errors: CallErrors;
   readonly #totalTimeoutMs: number | undefined;
   readonly #endsAt: number = Number.POSITIVE_INFINITY;
   readonly #controller: AbortController | undefined;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #unsubscribe: (() => void) | undefined;
 
-  constructor(title: string, { signal, totalTimeoutMs }: Pick<RequestOptions, 'signal' | 'totalTimeoutMs'>) {
-    this.#title = title;
+  constructor(
+    errors: CallErrors,
+    { signal, totalTimeoutMs }: Pick<RequestOptions, 'signal' | 'totalTimeoutMs'>,
+  ) {
+    this.#errors = errors;
     this.#totalTimeoutMs = totalTimeoutMs;
     if (signal === undefined && totalTimeoutMs === undefined) return;
     const { controller, unsubscribe } = linkedController(signal);
@@ -59,8 +49,9 @@ export class Deadline {
   /** Ends the call because its time is up, and returns the error that it rejects with. */
   expire(): TimeoutError {
     const isBetweenAttempts = this.phase === 'queue' || this.phase === 'backoff';
-    const cause = isBetweenAttempts ? this.lastFailure : undefined;
-    const error = this.#timeoutError('totalTimeoutMs', this.#totalTimeoutMs ?? 0, cause);
+    const lastFailure = isBetweenAttempts ? this.lastFailure : undefined;
+    const timeoutMs = this.#totalTimeoutMs ?? 0;
+    const error = this.#errors.createTimeoutError('totalTimeoutMs', timeoutMs, this.phase, lastFailure);
     this.#controller?.abort(error);
     return error;
   }
@@ -77,7 +68,8 @@ export class Deadline {
           controller.abort(reason);
           reject(reason);
         };
-        timer = systemClock.setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
+        const expire = () => abort(this.#errors.createTimeoutError('timeoutMs', timeoutMs, this.phase));
+        timer = systemClock.setTimeout(expire, timeoutMs);
         unsubscribe = onAbort(this.signal, () => abort(this.signal?.reason));
         attempt(controller.signal).then(resolve, reject);
       });
@@ -91,19 +83,10 @@ export class Deadline {
     systemClock.clearTimeout(this.#timer);
     this.#unsubscribe?.();
   }
-
-  #timeoutError(
-    option: 'timeoutMs' | 'totalTimeoutMs',
-    timeoutMs: number,
-    cause?: TrackingError,
-  ): TimeoutError {
-    const { phase } = this;
-    const message = `${this.#title} timed out after ${timeoutMs} ms (\`${option}\`) while ${ACTIVITIES[phase]}`;
-    return new TimeoutError(message, { phase, timeoutMs }, cause === undefined ? undefined : { cause });
-  }
 }
 
 interface AttemptOptions {
+  readonly errors: CallErrors;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
   readonly onSend: () => void;
@@ -115,13 +98,14 @@ export async function sendRequest(
   request: PreparedRequest<unknown>,
   attempt: AttemptOptions,
 ): Promise<RawResponse> {
-  const { signal } = attempt;
+  const { errors, signal } = attempt;
   const { method, body = null } = request;
   const { maxResponseBytes } = config;
-  const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();
-  let hasHeaders = false;
+  const key = await readKey(config, errors);
+  let response: Response | undefined;
+  let text: string | undefined;
   try {
-    const response = await ky(config.baseUrl + request.target, {
+    response = await ky(config.baseUrl + request.target, {
       method,
       body,
       headers: {
@@ -144,24 +128,26 @@ export async function sendRequest(
       },
     });
     attempt.onHeaders(response);
-    hasHeaders = true;
     // A `fetch` that ignores its signal may respond after the attempt has ended.
     signal.throwIfAborted();
-    const text = await readText(response, request, maxResponseBytes);
-    const { status, statusText, headers } = response;
-    const read = { status, statusText, headers, text: text ?? '', key };
-    if (text !== undefined) return read;
-    const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
-    throw createBodyError({ request, response: read }, undefined, got, 'too_big');
+    text = await readText(response, request, maxResponseBytes);
   } catch (cause) {
     signal.throwIfAborted();
-    if (cause instanceof ResponseValidationError) throw cause;
-    const what = hasHeaders ? 'got an incomplete response' : 'got no response';
-    const reason = toPrintableLine(maskText(formatRootCause(cause), key), MAX_REASON_LENGTH);
-    throw new ConnectionError(`${request.title} ${what}: ${reason}`, {
-      cause: maskCause(cause, key),
-      neverSent: !hasHeaders && wasNeverSent(cause),
-    });
+    throw errors.createConnectionError(cause, key, response !== undefined);
+  }
+  const { status, statusText, headers } = response;
+  const read = { status, statusText, headers, text: text ?? '', key };
+  if (text !== undefined) return read;
+  const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
+  throw errors.createBodyError(read, undefined, got, 'too_big');
+}
+
+async function readKey({ apiKey }: Config, errors: CallErrors): Promise<string> {
+  if (typeof apiKey === 'string') return apiKey;
+  try {
+    return await apiKey();
+  } catch (error) {
+    throw errors.adopt(error);
   }
 }
 
@@ -200,48 +186,4 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
     }
     chunks.push(value);
   }
-}
-
-const NEVER_CONNECTED_CODES = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT', // undici
-  'ConnectionRefused', // Bun
-  'FailedToOpenSocket', // Bun
-]);
-
-const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
-
-/** Deno's errors have no codes, but their messages name the failed step. A URL has no spaces, so its text cannot match by chance. */
-const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
-
-const MAX_REASON_LENGTH = 200;
-
-function listCauses(error: unknown, maxCauses = MAX_CAUSES): Error[] {
-  if (!(error instanceof Error)) return [];
-  return [error, ...(maxCauses > 0 ? listCauses(error.cause, maxCauses - 1) : [])];
-}
-
-function hasCode(error: Error): error is Error & { readonly code: string; readonly syscall?: string } {
-  return 'code' in error && typeof error.code === 'string';
-}
-
-function formatRootCause(error: unknown): string {
-  const root = listCauses(error).at(-1);
-  if (root === undefined) return 'unknown failure';
-  if (root.message === 'bad port') return '`fetch` blocks this port (bad port); use another port';
-  return root.message || (hasCode(root) ? root.code : root.name);
-}
-
-// Outside Deno only codes prove that nothing was sent, because a proxy's error text can mention a refused connection, too.
-function wasNeverSent(error: unknown): boolean {
-  const causes = listCauses(error);
-  const coded = causes.filter(hasCode);
-  const isBeforeSending = ({ code, syscall = '' }: (typeof coded)[number]) =>
-    NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall);
-  // All codes must prove it, because a wrapper of `fetch` may have sent the request and retried.
-  if (coded.length > 0) return coded.every(isBeforeSending);
-  const root = causes.at(-1);
-  return 'Deno' in globalThis && root !== undefined && DENO_NEVER_CONNECTED.test(root.message);
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../common/clock.ts';
 import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { ApiError, isTrackingError, ResponseValidationError, type TrackingError } from '../errors.ts';
@@ -21,9 +20,9 @@ export class CallReport {
   #wasRetried = false;
 
   /** @param title - names the request in log lines */
-  constructor(title: string, call: Omit<CallInfo, 'callId'>, hooks: Hooks, logger: LogAdapter) {
+  constructor(title: string, call: CallInfo, hooks: Hooks, logger: LogAdapter) {
     this.#title = title;
-    this.#call = { callId: randomUUID(), ...call };
+    this.#call = call;
     this.#hooks = hooks;
     this.#logger = logger;
     hooks.onStart?.(this.#call);
@@ -70,19 +69,12 @@ export class CallReport {
     this.#hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
-  /** Ties an error to the hooks and log lines of its call. */
-  identify(error: unknown, attempts: number): void {
-    if (!isTrackingError(error)) return;
-    const { callId, endpoint, method, path } = this.#call;
-    Object.assign(error, { callId, endpoint, method, path, attempts });
-  }
-
   noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
     this.#wasRetried = true;
     this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
     const wait = retryAfterMs ? ` after at least ${Math.ceil(retryAfterMs / 1000)} s` : '';
     const text = `${error.message}; the client retries${wait} (attempt ${this.#attempt + 1})`;
-    this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
+    this.#log('warn', text, { ...this.#describeError(error), delayMs: retryAfterMs });
   }
 
   finish(attempts: number, error?: unknown): void {
@@ -91,10 +83,11 @@ export class CallReport {
     this.#hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
       // Warn only after a retry: otherwise the caller learns of the failure from the rejection. An abort is the caller's own wish.
-      const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
-      const reason = isTrackingError(error) ? error.message : `${this.#title} was aborted`;
+      const isOwn = this.#isOwn(error);
+      const level = this.#wasRetried && isOwn ? 'warn' : 'debug';
+      const reason = isOwn ? error.message : `${this.#title} was aborted`;
       const text = attempts === 0 ? reason : `${reason}; the client gave up after attempt ${attempts}`;
-      this.#log(level, text, { ...describeError(error), durationMs });
+      this.#log(level, text, { ...this.#describeError(error), durationMs });
     } else if (this.#wasRetried) {
       this.#log('info', `${this.#title} succeeded on attempt ${this.#attempt}`, { durationMs });
     }
@@ -132,12 +125,17 @@ export class CallReport {
     };
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   }
-}
 
-function describeError(error: unknown): LogFields {
-  const hasResponse = error instanceof ApiError || error instanceof ResponseValidationError;
-  return {
-    error: error instanceof Error ? error.name : undefined,
-    ...(hasResponse && { status: error.status, requestId: error.requestId }),
-  };
+  /** False for an abort reason, which can be a `TrackingError`, too, such as that of another call. */
+  #isOwn(error: unknown): error is TrackingError {
+    return isTrackingError(error) && error.callId === this.#call.callId;
+  }
+
+  #describeError(error: unknown): LogFields {
+    const isOfResponse = error instanceof ApiError || error instanceof ResponseValidationError;
+    return {
+      error: error instanceof Error ? error.name : undefined,
+      ...(isOfResponse && this.#isOwn(error) && { status: error.status, requestId: error.requestId }),
+    };
+  }
 }

@@ -4,8 +4,13 @@ import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { completeRetry, POLL_RETRY } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
-import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
+import {
+  type CallSite,
+  isTrackingError,
+  ResultsNotReadyError,
+  TimeoutError,
+  TrackingError,
+} from '../errors.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import {
   askInterval,
@@ -125,6 +130,11 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
   add(tracker: string | TrackerToPoll): boolean {
+    return this.#add(tracker);
+  }
+
+  /** @param callSite - where `pollMany` was called, for the errors about a tracker of its source */
+  #add(tracker: string | TrackerToPoll, callSite?: CallSite): boolean {
     if (this.endSignal.aborted)
       throw new TrackingError('This stream has ended; call `pollMany` to poll another tracker');
     const {
@@ -133,8 +143,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       initialDelayMs = this.#settings.initialDelayMs,
     } = typeof tracker === 'string'
       ? { id: tracker }
-      : checkOptions(trackerToPoll, tracker, 'tracker', this.#config.maskKey);
-    checkTrackerId(this.#config, id);
+      : checkOptions(trackerToPoll, tracker, 'tracker', this.#config.maskKey, callSite);
+    checkTrackerId(this.#config, id, callSite);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys, this.#requests);
     polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
@@ -175,7 +185,6 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         if (!isOver) void this.#startDuePoll();
         const outcome = this.#unread.shift();
         if (outcome !== undefined) {
-          pointToCallSite(outcome.error, this.#requests.callSite);
           yield this.#toItem(outcome);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (isOver || (this.#trackers.size === 0 && this.#sourceState === 'ended')) return;
@@ -215,7 +224,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /** A wrong id or option, or an interval function that throws, fails this tracker only. */
   #addFromSource(tracker: string | TrackerToPoll): void {
     try {
-      this.add(tracker);
+      this.#add(tracker, this.#requests.callSite);
     } catch (error) {
       const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
       this.#unread.push({ id, error, isLast: true });
@@ -340,9 +349,8 @@ export function pollMany(
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
       `Polling \`${id}\` has ended, because your \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
-      { cause: error },
+      { cause: error, callSite },
     );
-    pointToCallSite(failure, callSite);
     return { id, error: failure };
   });
 }
@@ -380,14 +388,14 @@ export async function waitUntilStopped(
   let error: TrackingError = new TimeoutError(
     `The service was still tracking \`${id}\` after ${maxDurationMs} ms (\`maxDurationMs\`); wait again, or raise \`maxDurationMs\``,
     { phase: 'backoff', timeoutMs: maxDurationMs },
+    { callSite },
   );
   if (update?.tracker !== undefined && notReady !== undefined) {
     const { headers, body } = notReady;
     const message = `The service has stopped tracking \`${id}\` and has no results for it`;
     // The new error gets the `callId` and the endpoint of the last call, so that the log lines of this call can be found.
-    error = new ResultsNotReadyError(message, { ...notReady, headers, body }, { cause: notReady });
-    Object.assign(error, { tracker: update.tracker });
+    const details = { ...notReady, headers, body, tracker: update.tracker };
+    error = new ResultsNotReadyError(message, details, { cause: notReady, callSite });
   }
-  pointToCallSite(error, callSite);
   throw error;
 }

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
+  type CallSite,
   ConfigurationError,
   NotFoundError,
   RequestValidationError,
@@ -15,7 +16,6 @@ import {
   TrackingError,
 } from '../errors.ts';
 import { buildEventKey, canonicalJson } from '../events/keys.ts';
-import type { CallSite } from '../http/api-promise.ts';
 import { startCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
 import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
@@ -89,10 +89,10 @@ export interface PollRequests {
 const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
 /** Refuses an impossible id, because the first poll would report it only after the interval. */
-export function checkTrackerId(config: Config, id: unknown): asserts id is string {
+export function checkTrackerId(config: Config, id: unknown, callSite?: CallSite): asserts id is string {
   // The schema that names the field is built for wrong ids only, because building it costs more than the check.
   if (!trackerIdentifier.safeParse(id).success)
-    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id');
+    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id', callSite);
 }
 
 /** A tracker and the state of its polling. Between two polls it has no promise, timer or listener. */
@@ -256,7 +256,7 @@ export class PolledTracker {
     if (errorsInARow >= this.#requests.maxConsecutiveErrors) {
       const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;
       const message = `Polling \`${this.id}\` has ended after ${errors} (\`maxConsecutiveErrors\`); the last error: ${reason}`;
-      throw new TrackingError(message, { cause: error });
+      throw new TrackingError(message, { cause: error, callSite: this.#requests.callSite });
     }
     const message = 'A poll failed; the tracker will be polled again';
     this.#warn('trackers.results', message, { poll: this.polls, errorsInARow, reason });

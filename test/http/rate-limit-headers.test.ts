@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { readRateLimit, readRetryAfterMs } from '../../src/http/response.ts';
+import { readRateLimit, readRetryAfterMs } from '../../src/http/raw-response.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
 const DATE_SECONDS = Date.parse(DATE) / 1_000;

@@ -1,0 +1,245 @@
+import { maskCause, maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
+import { isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import {
+  type ApiError,
+  type ApiErrorDetails,
+  type CallFacts,
+  type CallSite,
+  ConfigurationError,
+  ConnectionError,
+  chooseErrorClass,
+  decidingCode,
+  isKnownErrorCode,
+  QueueFullError,
+  RateLimitError,
+  ResponseValidationError,
+  ResultsNotReadyError,
+  TimeoutError,
+  type TimeoutPhase,
+  type TrackingError,
+  type TrackingErrorOptions,
+} from '../errors.ts';
+import type { ApiErrorItem } from '../schemas/api-error.ts';
+import { readFetchFailure } from './fetch-failure.ts';
+import {
+  maskBody,
+  type RawResponse,
+  readRedirectOrigin,
+  readRequestId,
+  readRetryAfterMs,
+} from './raw-response.ts';
+
+/** Captures the place where `method`, which is running, was called. */
+export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
+  const callSite: CallSite = {};
+  Error.captureStackTrace(callSite, method);
+  return callSite;
+}
+
+const ACTIVITIES: Record<TimeoutPhase, string> = {
+  queue: 'waiting for its turn under the rate limit',
+  headers: 'waiting for a response',
+  body: 'reading the response',
+  backoff: 'waiting to try again',
+};
+
+const MAX_EXCERPT_LENGTH = 500;
+const MAX_REASON_LENGTH = 200;
+
+/**
+ * Makes the errors of one call. An error is complete when it is made: it has the facts of the call and the line of the caller, and
+ * the key is masked in it. What the caller threw or gave as an abort reason is passed on as it is and never comes here.
+ */
+export class CallErrors {
+  readonly #title: string;
+  readonly #getFacts: () => CallFacts;
+  readonly #callSite: CallSite | undefined;
+
+  /**
+   * @param title - names the request in messages
+   * @param getFacts - returns the facts of the call at this moment
+   * @param callSite - where the method was called
+   */
+  constructor(title: string, getFacts: () => CallFacts, callSite: CallSite | undefined) {
+    this.#title = title;
+    this.#getFacts = getFacts;
+    this.#callSite = callSite;
+  }
+
+  /** @param body - the parsed JSON, or the text if it is not JSON */
+  createApiError(response: RawResponse, body: unknown): ApiError {
+    const details = this.#describeResponse(response, body);
+    const ErrorClass = chooseErrorClass(details.status, decidingCode(details.errors));
+    return new ErrorClass(describe(details, this.#title), details, this.#origin());
+  }
+
+  createNotReadyError(response: RawResponse, body: unknown): ResultsNotReadyError {
+    const details = { ...this.#describeResponse(response, body), errors: [], retryAfterMs: undefined };
+    const message = `${this.#title} returned no results yet; ask again later`;
+    return new ResultsNotReadyError(message, details, this.#origin());
+  }
+
+  /** @param got - what came instead of a body that can be read */
+  createBodyError(
+    response: RawResponse,
+    body: unknown,
+    got: string,
+    code = 'invalid_body',
+  ): ResponseValidationError {
+    const message = `${this.#title} responded with ${maskText(got, response.key)}`;
+    const issues = [{ path: [], code, message }];
+    return new ResponseValidationError(message, { ...maskFacts(response, body), issues }, this.#origin());
+  }
+
+  /** @param total - the number of mismatches, of which `issues` are the first */
+  createMismatchError(
+    response: RawResponse,
+    payload: unknown,
+    issues: readonly ValidationIssue[],
+    total: number,
+  ): ResponseValidationError {
+    const [first] = issues;
+    const more =
+      total > MAX_ISSUES
+        ? ' (and more problems)'
+        : total > 1
+          ? ` (and ${total - 1} more problem${total === 2 ? '' : 's'})`
+          : '';
+    const message = `The response of ${this.#title} is not as documented: ${excerpt(first?.message ?? '')}${more}`;
+    return new ResponseValidationError(message, { ...maskFacts(response, payload), issues }, this.#origin());
+  }
+
+  /** @param hasHeaders - true if the response broke off after its headers */
+  createConnectionError(cause: unknown, key: string, hasHeaders: boolean): ConnectionError {
+    const what = hasHeaders ? 'got an incomplete response' : 'got no response';
+    const failure = readFetchFailure(cause);
+    const reason = toPrintableLine(maskText(failure.reason, key), MAX_REASON_LENGTH);
+    return new ConnectionError(`${this.#title} ${what}: ${reason}`, {
+      cause: maskCause(cause, key),
+      neverSent: !hasHeaders && failure.neverSent,
+      ...this.#origin(),
+    });
+  }
+
+  /** @param lastFailure - the failure of the previous attempt, if nothing was sent since */
+  createTimeoutError(
+    option: 'timeoutMs' | 'totalTimeoutMs',
+    timeoutMs: number,
+    phase: TimeoutPhase,
+    lastFailure?: TrackingError,
+  ): TimeoutError {
+    const message = `${this.#title} timed out after ${timeoutMs} ms (\`${option}\`) while ${ACTIVITIES[phase]}`;
+    const cause = lastFailure === undefined ? {} : { cause: lastFailure };
+    return new TimeoutError(message, { phase, timeoutMs }, { ...cause, ...this.#origin() });
+  }
+
+  createPauseError(pausedForMs: number, maxRetryAfterMs: number): RateLimitError {
+    const { method, path, attempts } = this.#getFacts();
+    const notSent = attempts === 0 ? 'was not sent' : 'was not sent again';
+    const seconds = Math.ceil(pausedForMs / 1000);
+    const message =
+      `${this.#title} ${notSent}: the service has asked to wait another ${seconds} s, ` +
+      `and \`retry.maxRetryAfterMs\` allows only ${maxRetryAfterMs / 1000} s; call again in ${seconds} s`;
+    const details = {
+      status: 429,
+      errors: [],
+      requestId: undefined,
+      method,
+      path,
+      headers: new Headers(),
+      body: undefined,
+      attempts,
+      retryAfterMs: pausedForMs,
+    };
+    return new RateLimitError(message, details, this.#origin());
+  }
+
+  /** Makes the call's own error from an error of the limiter or of the key function, which know nothing of the call. */
+  adopt(error: unknown): unknown {
+    const origin = this.#origin();
+    if (error instanceof QueueFullError) return new QueueFullError(error.message, origin);
+    if (error instanceof ConnectionError) {
+      const { message, cause, neverSent } = error;
+      return new ConnectionError(message, { cause, neverSent, ...origin });
+    }
+    if (error instanceof ConfigurationError) {
+      const { message, option, rule } = error;
+      const cause = error.cause === undefined ? {} : { cause: error.cause };
+      return new ConfigurationError(message, { option, rule, ...cause, ...origin });
+    }
+    return error;
+  }
+
+  #origin(): TrackingErrorOptions {
+    return { call: this.#getFacts(), callSite: this.#callSite };
+  }
+
+  #describeResponse(response: RawResponse, body: unknown): ApiErrorDetails {
+    const { method, path, attempts } = this.#getFacts();
+    return {
+      ...maskFacts(response, body),
+      errors: readErrorItems(body, response.key),
+      method,
+      path,
+      headers: maskHeaders(response.headers, response.key),
+      attempts,
+      retryAfterMs: readRetryAfterMs(response),
+    };
+  }
+}
+
+function maskFacts(response: RawResponse, body: unknown) {
+  const { status, headers, key } = response;
+  return { status, requestId: readRequestId(headers, key), body: maskBody(response, body) };
+}
+
+function readItem(value: unknown, key: string): ApiErrorItem[] {
+  if (!isJsonObject(value) || typeof value['code'] !== 'string') return [];
+  const { code, message, ...rest } = value;
+  return [
+    {
+      // Safe cast: `maskValue` returns an object for an object.
+      ...(maskValue(rest, key) as object),
+      code: isKnownErrorCode(code) ? code : maskText(code, key),
+      message: typeof message === 'string' ? maskText(message, key) : undefined,
+    },
+  ];
+}
+
+/** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint (docs/service.md 7.1, 7.2). */
+function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
+  if (!isJsonObject(body)) return [];
+  const { errors, error } = body;
+  return Array.isArray(errors) ? errors.flatMap((item) => readItem(item, key)) : readItem(error, key);
+}
+
+function excerpt(body: unknown): string {
+  try {
+    const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
+    if (/^\s*</.test(text)) return `an HTML page of ${text.length} characters`;
+    return toPrintableLine(text, MAX_EXCERPT_LENGTH);
+  } catch {
+    // The body is nested deeper than the call stack allows.
+    return '';
+  }
+}
+
+function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {
+  if (status >= 300 && status <= 399) {
+    const origin = readRedirectOrigin(headers);
+    const target = origin === undefined ? '' : ` to ${origin}`;
+    const advice = origin === undefined ? 'check the base URL' : 'set the base URL to the new address';
+    return `${title} responded with ${status}, a redirect${target}, which the client does not follow; ${advice}`;
+  }
+  const code = decidingCode(errors);
+  const deciding = errors.find((item) => item.code === code);
+  const quote =
+    deciding === undefined
+      ? excerpt(body)
+      : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
+  // A 404 for a record has a known code (docs/service.md 7.6); any other is about the path, or comes from another server.
+  const isPathUnknown = status === 404 && (code === undefined || !isKnownErrorCode(code));
+  const hint = isPathUnknown ? '; check the base URL: it must end with the version, as in /public/v1' : '';
+  const request = requestId === undefined ? '' : ` (request id ${requestId})`;
+  return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
+}
