@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
+import { TrackingClient } from '../src/client.ts';
 import * as errors from '../src/errors.ts';
 import {
   ApiError,
@@ -15,7 +16,17 @@ import {
   ShippingDateOutdatedError,
   TrackingError,
 } from '../src/errors.ts';
-import { catchRejection, makeClient } from './support/make-client.ts';
+import type { TrackingClientOptions } from '../src/options.ts';
+import { API_KEY, BASE_URL, catchRejection, makeClient } from './support/make-client.ts';
+
+function catchError(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('Expected an error');
+}
 
 const details: ApiErrorDetails = {
   status: 429,
@@ -116,6 +127,67 @@ describe('RequestValidationError', () => {
     expect(isTrackingError(error, 'shipping_date_outdated')).toBe(true);
     expect(requests).toHaveLength(0);
   });
+});
+
+describe('the option of a ConfigurationError', () => {
+  const valid = { baseUrl: BASE_URL, apiKey: API_KEY };
+
+  test.each<[options: object, option: string, rule: string | RegExp]>([
+    [{ ...valid, timeoutMs: -1 }, 'timeoutMs', /^to be a number of milliseconds .*, got -1$/],
+    [{ ...valid, retry: { retries: 0.5 } }, 'retry.retries', 'to be a whole number of at least 0, got 0.5'],
+    [{ ...valid, hooks: [{}, { onDone: 5 }] }, 'hooks[1].onDone', 'to be a function, got 5'],
+    [{ ...valid, headers: { 'x y': 'z' } }, 'headers["x y"]', /^to have a header name of .*, got 'x y'$/],
+    [
+      { ...valid, headers: { host: 'z' } },
+      'headers.host',
+      /^to be left out .*, got a string of 1 character$/,
+    ],
+    [{ ...valid, logger: {} }, 'logger.debug', 'to be a function, got undefined'],
+    [{ ...valid, retires: 1 }, 'retires', 'is unknown'],
+    [{ ...valid, apiKey: 5 }, 'apiKey', 'to be a non-empty string, got 5'],
+    [{ apiKey: API_KEY, baseUrl: undefined }, 'baseUrl', 'is missing'],
+    [
+      { apiKey: API_KEY, baseUrl: 'host' },
+      'baseUrl',
+      /^\(a string of 4 characters\) is not an https:\/\/ URL$/,
+    ],
+    [{ apiKey: API_KEY, baseUrl: 'http://a.test' }, 'baseUrl', /^begins with http:\/\/, so /],
+  ])('%j → option and rule as in the message', (options, option, rule) => {
+    vi.stubEnv('TRACKING_BASE_URL', undefined);
+    const error = catchError(() => new TrackingClient(options));
+    expect(error).toMatchObject({ name: 'ConfigurationError', option, rule: expect.stringMatching(rule) });
+    const { message, rule: full } = Object(error);
+    if (full !== 'is unknown') expect(message).toContain(`\`${option}\` ${full}`);
+    // The message says the same.
+    expect(inspect(error)).not.toContain('rule:');
+  });
+
+  test('not an object → the option is `options`', () => {
+    const options: unknown = 5;
+    const error = catchError(() => new TrackingClient(options as TrackingClientOptions));
+    expect(error).toMatchObject({ option: 'options', rule: 'to be an object, got a number' });
+  });
+
+  test('an unknown option whose name may be a secret → no option', () => {
+    const error = catchError(() => new TrackingClient({ ...valid, ['x'.repeat(41)]: 1 }));
+    expect(error).toMatchObject({ name: 'ConfigurationError', option: undefined, rule: undefined });
+  });
+
+  test('a name that contains the key → masked', () => {
+    const error = catchError(() => new TrackingClient({ ...valid, headers: { [`${API_KEY} x`]: '' } }));
+    expect(error).toMatchObject({ name: 'ConfigurationError', option: 'headers["[redacted] x"]' });
+  });
+});
+
+test.each<[input: object, field: readonly unknown[], rule: string]>([
+  [{ courierCode: ['a', 'b', 'c', 'd'] }, ['courierCode'], 'to have at most 3 codes, got 4'],
+  [{ courierCode: ['a', ''] }, ['courierCode', 1], 'to be a non-empty string, got an empty string'],
+  [{ trackingNumber: '1' }, ['trackingNumber'], "to have 5 to 50 characters, got '1'"],
+  [{ recipient: { email: 5 } }, ['recipient', 'email'], 'to be a string, got a number'],
+])('an input of %j → the issue has the field and the rule of the message', async (input, path, rule) => {
+  const { client } = makeClient();
+  const error = await catchRejection(client.trackers.create({ trackingNumber: 'LA680658838NL', ...input }));
+  expect(error).toMatchObject({ issues: [{ path, rule, message: expect.stringContaining(`\` ${rule}`) }] });
 });
 
 describe('isTrackingError', () => {

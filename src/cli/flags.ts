@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
+import { isUnencrypted } from '../common/urls.ts';
 import { CommandError, plain, type Terminal } from './terminal.ts';
 
 export interface ServiceFlags {
@@ -53,17 +54,23 @@ export function createClient(
   if (!apiKey) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
   const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
   const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
+  const baseUrlSource = nameSource('--base-url', 'TRACKING_BASE_URL', baseUrl);
+  if (!allowInsecureHttp && isUnencrypted(baseUrl))
+    throw new CommandError(
+      `${baseUrlSource} begins with http://, so the API key would be sent unencrypted; use https://, or set \`--allow-insecure-http\``,
+    );
   try {
     const logger = createLogger(terminal, numberById);
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
+    const { option, rule } = error;
     // Name the flag or the environment variable instead of the option.
-    const message = error.message
-      .replaceAll('`baseUrl`', nameSource('--base-url', 'TRACKING_BASE_URL', baseUrl))
-      .replaceAll('`apiKey`', nameSource('--api-key', 'TRACKING_API_KEY', apiKey))
-      .replaceAll('`allowInsecureHttp`', '`--allow-insecure-http`');
-    throw new CommandError(message);
+    if (option === 'baseUrl')
+      throw new CommandError(`${baseUrlSource} ${rule}; write it as in https://api.example.com/public/v1`);
+    if (option === 'apiKey')
+      throw new CommandError(`Expected ${nameSource('--api-key', 'TRACKING_API_KEY', apiKey)} ${rule}`);
+    throw error;
   }
 }
 

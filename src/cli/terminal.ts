@@ -80,18 +80,25 @@ export class OutputError extends CommandError {
 /** Formats the reason of an error for a person: `permission denied (EACCES)` for a system error, else the message. */
 export function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof RequestValidationError) return nameFlags(error.message);
+  if (error instanceof RequestValidationError)
+    return error.issues.slice(0, MAX_ISSUES).map(nameFlag).join('; ');
   const [, code, reason] = /\b(E[A-Z0-9]+): ([^,]+?)(?: [\d.:]+)?(?:,|$)/.exec(error.message) ?? [];
   return code === undefined ? error.message : `${reason} (${code})`;
 }
 
+const MAX_ISSUES = 3;
+
+/** The flags that fill fields of an input. */
+const FLAG_BY_FIELD: Readonly<Record<string, string>> = {
+  courierCode: '--courier',
+  destinationCountryCode: '--destination',
+  destinationPostCode: '--post-code',
+};
+
 /** The user of the command knows the flags, and not the fields that the flags fill. */
-function nameFlags(message: string): string {
-  return message
-    .replace(/`courierCode(?:\[\d+\])?`/g, '`--courier`')
-    .replace(/got an array of (\d+) items/g, 'got $1 values')
-    .replaceAll('`destinationCountryCode`', '`--destination`')
-    .replaceAll('`destinationPostCode`', '`--post-code`');
+function nameFlag({ path: [field = ''], rule, message }: RequestValidationError['issues'][number]): string {
+  const flag = FLAG_BY_FIELD[field];
+  return flag === undefined ? message : `Expected \`${flag}\` ${rule}`;
 }
 
 export async function untilAborted(signal: AbortSignal): Promise<void> {

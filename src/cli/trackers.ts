@@ -113,19 +113,21 @@ function ignoreNotReady(error: unknown): undefined {
   throw error;
 }
 
-/** Formats the reason for a line that names the tracker; in the URL of the message, `…` stands for the id. */
-function formatTrackerReason(error: unknown): string {
-  const reason = formatReason(error);
-  // A response without a code may come from another server; then the URL helps to find the mistake.
-  if (!(error instanceof ApiError) || error.code === undefined) return reason;
-  return reason.replace(/^[A-Z]+ \S+ (?=responded with )/, 'the service ');
+/** Formats the reason of a failure for a line that names the tracker already. */
+function formatFailure(error: unknown): string {
+  // A response without a code may come from another server; then the URL in the message helps to find the mistake.
+  if (!(error instanceof ApiError) || error.code === undefined) return formatReason(error);
+  const { status, code, errors, requestId } = error;
+  const { message } = errors.find((item) => item.code === code) ?? {};
+  const request = requestId === undefined ? '' : ` (request id ${requestId})`;
+  return `the service responded with ${status}: ${[code, message].filter(Boolean).join(': ')}${request}`;
 }
 
 /** Adds the id to the error about an unknown id, because messages of the library leave out ids. */
 function nameTracker(name: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof NotFoundError)) throw error;
-    throw new CommandError(`${plain(name)}: ${formatTrackerReason(error)}`, EXIT.failed);
+    throw new CommandError(`${plain(name)}: ${formatFailure(error)}`, EXIT.failed);
   };
 }
 
@@ -176,7 +178,7 @@ function addAction(command: Command, terminal: Terminal, act: Action): void {
         else terminal.print(text);
       } catch (error) {
         if (!isAboutOneTracker(error)) throw error;
-        const message = plain(formatTrackerReason(error));
+        const message = plain(formatFailure(error));
         if (json) terminal.printJson({ name, error: message });
         else terminal.warn(`${plain(name)}  ${message}`);
         terminal.exitCode = EXIT.failed;

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { checkOptions, refuseOption, rejectOption } from '../common/check-options.ts';
 import { readEnvironment } from '../common/guarded.ts';
 import { maskCause, maskText } from '../common/secrets.ts';
+import { isUnencrypted } from '../common/urls.ts';
 import {
   countOption,
   expected,
@@ -188,8 +189,6 @@ function resolveAccount(
   return randomUUID();
 }
 
-const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
-
 /** Refuses a URL that would send the key unencrypted (docs/service.md 1.7), and keeps the path but no trailing slash (1.6). */
 function resolveBaseUrl(
   value: unknown,
@@ -213,7 +212,7 @@ function resolveBaseUrl(
       'write it as in https://api.example.com/public/v1',
     );
   }
-  const { protocol, username, password, hostname, origin, pathname, search, hash } = url;
+  const { username, password, origin, pathname, search, hash } = url;
   if (username !== '' || password !== '')
     rejectOption(
       'baseUrl',
@@ -222,7 +221,7 @@ function resolveBaseUrl(
     );
   if (search !== '' || hash !== '')
     rejectOption('baseUrl', 'contains a query (`?`) or a fragment (`#`)', 'remove it');
-  if (protocol === 'http:' && !allowInsecureHttp && !LOOPBACK_HOST.test(hostname)) {
+  if (!allowInsecureHttp && isUnencrypted(text)) {
     rejectOption(
       'baseUrl',
       'begins with http://, so the API key would be sent unencrypted',

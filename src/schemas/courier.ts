@@ -24,13 +24,14 @@ const MAX_COURIER_CODES = 3;
 export type CourierCodes = string | readonly string[];
 
 function checkCourierCodes(value: unknown, context: z.core.$RefinementCtx): void {
-  const refuse = (rule: string, input = value, path: PropertyKey[] = []) =>
+  const refuse = (rule: string, input: unknown = value, path: PropertyKey[] = []) =>
     context.addIssue({ code: 'custom', path, input, params: { rule, isQuotable: true } });
   const isCode = (code: unknown) => typeof code === 'string' && code.trim() !== '';
   if (typeof value === 'string') {
     if (!isCode(value)) refuse('to be a courier code such as us-post');
   } else if (!Array.isArray(value)) refuse('to be a courier code or an array of courier codes');
-  else if (value.length > MAX_COURIER_CODES) refuse(`to have at most ${MAX_COURIER_CODES} codes`);
+  else if (value.length > MAX_COURIER_CODES)
+    refuse(`to have at most ${MAX_COURIER_CODES} codes`, value.length);
   else {
     const index = value.findIndex((code) => !isCode(code));
     if (index >= 0) refuse('to be a non-empty string', value[index], [index]);

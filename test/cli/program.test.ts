@@ -75,7 +75,7 @@ describe('the command', () => {
       ['track LA680658838NL --destination Germany', 'Expected `--destination` to be a country code '],
       [
         'track LA680658838NL --courier a --courier b --courier c --courier d',
-        'Expected `--courier` to have at most 3 codes, got 4 values',
+        'Expected `--courier` to have at most 3 codes, got 4\n',
       ],
       ['watch LA680658838NL --destination Germany', 'LA680658838NL  Expected `--destination` to be '],
     ] as const)
