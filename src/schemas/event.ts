@@ -35,7 +35,7 @@ export const eventSchema = namedRecord<TrackingEvent>()({
   courierCode: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
-  /** The progress of the shipment at that time. */
+  /** The progress of the shipment at that time; an order shows the milestone of its shipment instead (docs/service.md 5.6). */
   statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),

@@ -144,10 +144,42 @@ export function text(min: number, max: number, got = kindOf) {
     .max(max, expected(`to have ${rule}`, got));
 }
 
-/** The shape of an ISO 3166-1 code; the service decides whether the country exists (docs/service.md 3.4). */
+/** Names the first character that does not match. Characters outside ASCII can be invisible or look like an allowed one. */
+function nameFirstOther(value: string, allowed: RegExp): string {
+  const characters = [...value];
+  const index = characters.findIndex((character) => !allowed.test(character));
+  const other = characters[index] ?? '';
+  const code = `U+${(other.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  return `${/^[ -~]$/.test(other) ? quoteValue(other) : code} at position ${index + 1}`;
+}
+
+/**
+ * Checks that a text has only some characters. The message names the first other character and its position.
+ *
+ * @param allowed - matches one allowed character
+ * @param names - the allowed characters in words
+ * @param got - describes a wrong value in the message; default: only the kind of the value
+ */
+export function onlyCharacters(allowed: RegExp, names: string, got = kindOf): z.core.$ZodCheck<string> {
+  const isAllowed = (value: string) => [...value].every((character) => allowed.test(character));
+  const describe = (value: unknown) => `${nameFirstOther(String(value), allowed)} of ${got(value)}`;
+  const params = { code: 'invalid_format' };
+  return z.refine(isAllowed, { ...expected(`to contain only ${names}`, describe), params });
+}
+
+/** True if a value, or one of its fields, is not undefined. */
+export function hasValue(value: unknown): boolean {
+  return isJsonObject(value) ? Object.values(value).some(hasValue) : value !== undefined;
+}
+
+/**
+ * The shape of an ISO 3166-1 code; the service decides whether the country exists. It is turned into upper case
+ * (docs/service.md 3.4).
+ */
 export const countryCode = z
   .string(expected('to be a string', quoteValue))
   .regex(
     /^[A-Za-z]{2,3}$/,
     expected('to be a country code of two or three letters, such as DE or DEU', quoteValue),
-  );
+  )
+  .toUpperCase();

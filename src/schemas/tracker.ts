@@ -4,8 +4,10 @@ import { courierCodes, courierRestriction } from './courier.ts';
 import {
   countryCode,
   type FieldsOf,
+  hasValue,
   namedRecord,
   nullish,
+  onlyCharacters,
   optionalInput,
   record,
   text,
@@ -38,9 +40,8 @@ export const trackerIdentifier = z
   // A URL cannot carry half of a surrogate pair.
   .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode', quoteValue));
 
-const trackingNumberText = text(5, 50, quoteValue).regex(
-  /^[A-Za-z0-9\-_/.]*$/,
-  expected('to contain only A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
+const trackingNumberText = text(5, 50, quoteValue).check(
+  onlyCharacters(/[A-Za-z0-9\-_/.]/, 'A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
 );
 
 export const trackingNumber = trackingNumberText.refine(
@@ -92,15 +93,22 @@ export const email = text(0, 254).regex(
   expected('to be an e-mail address'),
 );
 
+const postCode = text(1, 32).check(
+  onlyCharacters(/[A-Za-z0-9 _\-./]/, 'A-Z, a-z, 0-9, spaces, "_", "-", "." and "/"'),
+);
+const courierName = text(0, 200);
+const trackingUrl = text(0, 1000);
+const recipientName = text(0, 100);
+
 const courierHints = {
   /** Up to three courier codes (docs/service.md 3.2); they help the service to detect the courier. */
   courierCode: optionalInput(courierCodes),
-  /** ISO 3166-1 alpha-2 or alpha-3; the service returns alpha-2 (docs/service.md 3.4). */
+  /** ISO 3166-1 alpha-2 or alpha-3, sent in upper case; the service returns alpha-2 (docs/service.md 3.4). */
   originCountryCode: optionalInput(countryCode),
-  /** ISO 3166-1 alpha-2 or alpha-3; some couriers require it (docs/service.md 3.15). */
+  /** ISO 3166-1 alpha-2 or alpha-3, sent in upper case (docs/service.md 3.4); some couriers require it (3.15). */
   destinationCountryCode: optionalInput(countryCode),
-  /** 1 to 32 characters; some couriers require it (docs/service.md 3.15). */
-  destinationPostCode: optionalInput(text(1, 32)),
+  /** 1 to 32 characters from `A-Z a-z 0-9 _ - . /` and space (docs/service.md 3.5); some couriers require it (3.15). */
+  destinationPostCode: optionalInput(postCode),
   /** ISO 8601 date, at most 180 days old (docs/service.md 3.6). */
   shippingDate: optionalInput(shippingDate),
 };
@@ -113,18 +121,21 @@ export const trackerInputSchema = record({
   clientTrackerId: optionalInput(text(0, 100, quoteValue)),
   /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
-  /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload (docs/service.md 4.2). */
-  courierName: optionalInput(z.string()),
-  trackingUrl: optionalInput(z.string()),
-  orderNumber: optionalInput(z.string()),
-  title: optionalInput(z.string()),
+  /** At most 200 characters (docs/service.md 3.14); compared when the service looks for the same payload (4.2). */
+  courierName: optionalInput(courierName),
+  /** At most 1,000 characters (docs/service.md 3.14); compared when the service looks for the same payload (4.2). */
+  trackingUrl: optionalInput(trackingUrl),
+  /** At most 50 characters (docs/service.md 3.14). */
+  orderNumber: optionalInput(text(0, 50)),
+  /** At most 255 characters (docs/service.md 3.14). */
+  title: optionalInput(text(0, 255)),
   /** The person who is notified; some couriers report more if they know the name (docs/service.md 3.16). */
   recipient: optionalInput(
     record({
       /** E-mail address, at most 254 characters (docs/service.md 3.7). */
       email: optionalInput(email),
       /** At most 100 characters (docs/service.md 3.7). */
-      name: optionalInput(text(0, 100)),
+      name: optionalInput(recipientName),
     }),
   ),
   settings: optionalInput(
@@ -162,9 +173,19 @@ export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
   isSubscribed: optionalInput(z.boolean()),
   ...courierHints,
-}).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
-  ...expected('to have at least one field', () => 'none', 'patch'),
-});
+  /** At most 200 characters (docs/service.md 3.14). */
+  courierName: optionalInput(courierName),
+  /** At most 1,000 characters (docs/service.md 3.14). */
+  trackingUrl: optionalInput(trackingUrl),
+  recipient: optionalInput(
+    record({
+      /** At most 100 characters (docs/service.md 3.7). */
+      name: optionalInput(recipientName),
+      /** An update cannot change it (docs/service.md 3.11). */
+      email: optionalInput(z.never(expected('to be left out of an update; only a new tracker takes it'))),
+    }),
+  ),
+}).refine(hasValue, { ...expected('to have at least one field', () => 'none', 'patch') });
 /** The changes of `trackers.update`; at least one field is not null (docs/service.md 3.11). */
 export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
   /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
@@ -185,6 +206,8 @@ export const trackerSchema = namedRecord<Tracker>()({
   shipmentReference: nullish(z.string()),
   /** The codes of the couriers that the service asks for results. */
   courierCode: nullish(textOrTexts),
+  /** The recipient's name as you sent it (docs/service.md 2.18); the courier's own is in `shipment.recipient`. */
+  recipient: nullish(record({ name: nullish(z.string()) })),
   /** False once the tracker is archived (docs/service.md 5.2). */
   isSubscribed: nullish(z.boolean()),
   /** ISO 8601 date-time. */
@@ -193,7 +216,12 @@ export const trackerSchema = namedRecord<Tracker>()({
 /** A tracker as the API returns it (docs/service.md 2.1). */
 export interface Tracker extends FieldsOf<typeof trackerSchema> {}
 
-const { isTracked: _isTracked, courierCode: _courierCode, ...pushedTrackerFields } = trackerSchema.shape;
+const {
+  isTracked: _isTracked,
+  courierCode: _courierCode,
+  recipient: _recipient,
+  ...pushedTrackerFields
+} = trackerSchema.shape;
 export const webhookTrackerSchema = namedRecord<WebhookTracker>()({
   ...pushedTrackerFields,
   /** Allocated by the service; it may be missing if there is a `clientTrackerId`. */

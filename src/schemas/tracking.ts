@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { expected, isJsonObject } from '../common/validation.ts';
+import { isJsonObject } from '../common/validation.ts';
 import {
   eventSchema,
   statusCategorySchema,
@@ -30,10 +30,8 @@ export const shipmentDeliverySchema = namedRecord<ShipmentDelivery>()({
   service: nullish(z.string()),
   /** @deprecated Do not rely on it. */
   signedBy: nullish(z.string()),
-  /** A date or a range; absent if the account lacks this add-on or there is no value (docs/service.md 2.8). */
-  aiPredictiveDeliveryDate: z
-    .union([z.string(), dateRangeSchema], expected('to be a date or a range of dates'))
-    .optional(),
+  /** Absent if the account lacks this add-on or there is no value (docs/service.md 2.8); the times are in a form of 2.5. */
+  aiPredictiveDeliveryDate: dateRangeSchema.optional(),
 });
 /** Facts about the delivery of a shipment. */
 export interface ShipmentDelivery extends FieldsOf<typeof shipmentDeliverySchema> {}
@@ -43,6 +41,10 @@ export const shipmentSchema = namedRecord<Shipment>()({
   shipmentId: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
+  /**
+   * The service's own verdict on the shipment: show this one, of the push with the newest `generatedAt` or of the latest results.
+   * The newest event may be a late scan, which does not undo a delivery (docs/service.md 5.6).
+   */
   statusMilestone: nullish(statusMilestoneSchema),
   /** ISO 3166-1 alpha-2. */
   originCountryCode: nullish(z.string()),

@@ -27,12 +27,12 @@ const create =
 
 describe('values that are quoted', () => {
   test.each<[kind: string, call: Untyped, value: unknown, got: string]>([
-    ['a tracking number', create('trackingNumber'), 'AB 12', "'AB 12'"],
+    ['a tracking number', create('trackingNumber'), 'AB 12', "' ' at position 3 of 'AB 12'"],
     [
       'a tracking number in a path',
       ({ trackers }, number) => trackers.resultsByTrackingNumber(number),
       'AB 123',
-      "'AB 123'",
+      "' ' at position 3 of 'AB 123'",
     ],
     ['a country code', create('originCountryCode'), 'Germany', "'Germany'"],
     ['another country code', create('destinationCountryCode'), 'Österreich', "'Österreich'"],
@@ -95,6 +95,7 @@ describe('values that are not quoted', () => {
     ['a recipient', create('recipient'), SECRET],
     ['a reference', create('shipmentReference'), SECRET.repeat(20)],
     ['a post code', create('destinationPostCode'), SECRET.repeat(5)],
+    ['a post code with another character', create('destinationPostCode'), `${SECRET}#`],
     ['a title in a list', create('title'), [SECRET]],
     ['a whole input', ({ trackers }, input) => trackers.create(input), SECRET],
     ['a query', (client, query) => client.request({ method: 'GET', path: '/a', query }), SECRET],
@@ -157,7 +158,7 @@ describe('the key in a quoted value', () => {
   test('an input of createMany → masked in its outcome', async () => {
     const { client } = makeClient();
     for await (const outcome of client.trackers.createMany([{ trackingNumber: inNumber }])) {
-      expect(JSON.stringify(outcome)).toContain("got 'A [redacted]'");
+      expect(JSON.stringify(outcome)).toContain("of 'A [redacted]'");
     }
     expect.assertions(1);
   });
@@ -166,14 +167,14 @@ describe('the key in a quoted value', () => {
     const { client } = makeClient();
     const error = await catchRejection(client.trackers.create({ trackingNumber: inNumber }));
     expect(JSON.stringify(error)).not.toContain(API_KEY);
-    expect(error).toMatchObject({ issues: [{ message: expect.stringContaining("got 'A [redacted]'") }] });
+    expect(error).toMatchObject({ issues: [{ message: expect.stringContaining("of 'A [redacted]'") }] });
   });
 
   test('a key that a function returned → masked from the first call on', async () => {
     const { client } = makeClient({ body: { data: [] } }, { apiKey: () => API_KEY });
     await client.couriers.list();
     const error = await catchRejection(client.trackers.create({ trackingNumber: inNumber }));
-    expect(error).toMatchObject({ message: expect.stringContaining("got 'A [redacted]'") });
+    expect(error).toMatchObject({ message: expect.stringContaining("of 'A [redacted]'") });
   });
 
   test('the variable TRACKING_LOG → masked in the warning', () => {

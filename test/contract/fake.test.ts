@@ -42,7 +42,7 @@ const STATES: Readonly<Record<string, State>> = {
     happen: ({ fake }) => {
       const recipient = { name: 'Ada', address: null, postCode: '94901', city: null, subdivision: null };
       const courierEstimatedDeliveryDate = { from: '2026-03-08', to: null };
-      const addOns = { aiPredictiveDeliveryDate: '2026-03-09', signedBy: 'ADA' };
+      const addOns = { aiPredictiveDeliveryDate: { from: null, to: '2026-03-09' }, signedBy: 'ADA' };
       const delivery = { courierEstimatedDeliveryDate, ...addOns };
       fake.shipment(NUMBER).addEvent().update({ recipient, delivery });
     },

@@ -30,6 +30,7 @@ describe('the schemas against the documented examples', () => {
   test.each<[SchemaName, unknown, string]>([
     ['tracker', { ...samples.TRACKER, isTracked: undefined }, '/ must have required property'],
     ['tracker', { ...samples.TRACKER, isSubscribed: null }, '/isSubscribed must be boolean'],
+    ['tracker', { ...samples.TRACKER, recipient: { name: '' } }, '/recipient/name must NOT have fewer'],
     ['webhookTracker', samples.TRACKER, '/isTracked boolean schema is false'],
     ['event', { ...samples.EVENT, occurrenceDatetime: 'yesterday' }, '/occurrenceDatetime must match'],
     ['webhookHistory', { ...samples.HISTORY, webhooks: [{}] }, '/webhooks/0 must have required property'],

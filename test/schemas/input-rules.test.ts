@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { trackerInputSchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
+import {
+  trackerInputSchema,
+  trackerUpdateSchema,
+  trackingSearchInputSchema,
+} from '../../src/schemas/tracker.ts';
 import { readIssues, readMessages } from '../support/parse.ts';
 
 const trackingNumber = 'LA680658838NL';
@@ -19,8 +23,12 @@ describe('a value that keeps the rules', () => {
     ['trackingNumber', ['AB123', repeat(50), 'abc-DEF_1/2.3', '-----', '/////', '.....', ...NO_RUNS]],
     ['clientTrackerId', ['', repeat(100)]],
     ['shipmentReference', [repeat(100)]],
-    ['destinationPostCode', ['1', repeat(32)]],
-    ['originCountryCode', ['FR', 'FRA', 'fr', 'fra']],
+    ['destinationPostCode', ['1', repeat(32), 'SW1A 1AA', '1010-024', 'L_1/2.3', ' ']],
+    ['originCountryCode', ['FR', 'FRA']],
+    ['courierName', ['', repeat(200)]],
+    ['trackingUrl', [`https://x.test/${repeat(985)}`]],
+    ['orderNumber', [repeat(50)]],
+    ['title', [repeat(255), '📦'.repeat(255)]],
     ['courierCode', ['us-post', ['us-post'], ['a', 'b', 'c'], []]],
     ['settings.restrictTrackingToCourierCode', [true, false, 'us-post', ['a', 'b', 'c']]],
     ['recipient.email', ['a@b', 'a.b+c@mail.example.test', MAX_EMAIL, ...QUOTED]],
@@ -32,6 +40,19 @@ describe('a value that keeps the rules', () => {
       expect(trackerInputSchema.parse(input)).toEqual(input);
     }
   });
+
+  test.each(['originCountryCode', 'destinationCountryCode'])(
+    '%s in any case → sent in upper case; the input of the caller stays',
+    (field) => {
+      for (const code of ['fr', 'Fr', 'fra', 'fRa']) {
+        const input = { trackingNumber, [field]: code };
+        expect(trackerInputSchema.parse(input)).toEqual({ trackingNumber, [field]: code.toUpperCase() });
+        expect(trackerUpdateSchema.parse({ [field]: code })).toEqual({ [field]: code.toUpperCase() });
+        expect(trackingSearchInputSchema.parse(input)).toMatchObject({ [field]: code.toUpperCase() });
+        expect(input[field]).toBe(code);
+      }
+    },
+  );
 
   test('any tracking number with valid length and characters that is no ascending run of digits → sent unchanged', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/.';
@@ -79,6 +100,15 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     ['clientTrackerId', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
     ['shipmentReference', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
     ['destinationPostCode', 'to have 1 to 32 characters, got', ['', repeat(33)]],
+    [
+      'destinationPostCode',
+      'to contain only A-Z, a-z, 0-9, spaces, "_", "-", "." and "/", got',
+      ['94901\n', '１００', '10115#', 'Ä1', '\t1', '1\u00a01', '(1)'],
+    ],
+    ['courierName', 'to have at most 200 characters, got a string of 201 characters', [repeat(201)]],
+    ['trackingUrl', 'to have at most 1000 characters, got a string of 1001 characters', [repeat(1001)]],
+    ['orderNumber', 'to have at most 50 characters, got a string of 51 characters', [repeat(51)]],
+    ['title', 'to have at most 255 characters, got a string of 256 characters', [repeat(256)]],
     ['courierName', 'to be a string, got a number', [7]],
     ['shippingDate', 'to be a string, got 7', [7]],
     ['originCountryCode', 'to be a string, got 7', [7]],
@@ -96,6 +126,21 @@ describe('a value that breaks a rule → one message with field and rule', () =>
       expect(messages(withField(path, value))).toEqual([
         expect.stringContaining(`Expected \`${path}\` ${rule}`),
       ]);
+  });
+
+  test.each([
+    ['trackingNumber', '\u200bAB1234', 'U+200B at position 1 of a string of 7 characters'],
+    ['trackingNumber', 'AB1234\u00a0', 'U+00A0 at position 7 of a string of 7 characters'],
+    // The Cyrillic letter looks like the Latin one.
+    ['trackingNumber', 'RR12345\u0410', "U+0410 at position 8 of 'RR12345\u0410'"],
+    ['trackingNumber', 'AB#12 34', "'#' at position 3 of 'AB#12 34'"],
+    // A character of two code units counts once.
+    ['trackingNumber', 'AB📦📦12', "U+1F4E6 at position 3 of 'AB📦📦12'"],
+    ['destinationPostCode', '94901\u200e', 'U+200E at position 6 of a string of 6 characters'],
+  ])('%s %j → a message that names the first other character and its position', (field, value, got) => {
+    const issues = readIssues(trackerInputSchema, { trackingNumber, [field]: value });
+    expect(issues).toMatchObject([{ code: 'invalid_format', message: expect.stringMatching(/^Expected/) }]);
+    expect(issues[0]?.message.endsWith(`, got ${got}`)).toBe(true);
   });
 
   test.each([

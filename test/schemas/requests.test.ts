@@ -38,6 +38,10 @@ describe('update', () => {
   test.each([
     { isSubscribed: false },
     { courierCode: ['us-post'], originCountryCode: 'FR', destinationPostCode: '1' },
+    { courierName: 'USPS' },
+    { trackingUrl: 'https://example.test/t' },
+    { recipient: { name: 'Ada' } },
+    { recipient: { name: '' } },
     { addedLater: 1 },
   ])('%j → accepted unchanged', (patch) => {
     expect(trackerUpdateSchema.parse(patch)).toEqual(patch);
@@ -46,6 +50,24 @@ describe('update', () => {
   test.each([
     [{}, '`patch` to have at least one field, got none'],
     [{ isSubscribed: undefined }, '`patch` to have at least one field, got none'],
+    [{ recipient: {} }, '`patch` to have at least one field, got none'],
+    [{ recipient: { name: null, email: null } }, '`patch` to have at least one field, got none'],
+    [
+      { recipient: { name: 'Ada', email: 'ada@example.test' } },
+      '`recipient.email` to be left out of an update; only a new tracker takes it, got a string of 16 characters',
+    ],
+    [
+      { recipient: { name: 'x'.repeat(101) } },
+      '`recipient.name` to have at most 100 characters, got a string of 101 characters',
+    ],
+    [
+      { courierName: 'x'.repeat(201) },
+      '`courierName` to have at most 200 characters, got a string of 201 characters',
+    ],
+    [
+      { trackingUrl: 'x'.repeat(1001) },
+      '`trackingUrl` to have at most 1000 characters, got a string of 1001 characters',
+    ],
     [{ isSubscribed: 'false' }, "`isSubscribed` to be true or false, got 'false'"],
   ])('%j → rejected with the rule', (patch, rule) => {
     expect(readMessages(trackerUpdateSchema, patch)).toEqual([`Expected ${rule}`]);

@@ -28,6 +28,18 @@ describe('POST /trackers', () => {
     });
   });
 
+  it.each<[string, object, object | undefined]>([
+    ['a recipient with a name', { recipient: { name: 'Ada', email: 'ada@example.test' } }, { name: 'Ada' }],
+    ['a recipient with an empty name', { recipient: { name: '' } }, undefined],
+    ['a recipient without a name', { recipient: { email: 'ada@example.test' } }, undefined],
+  ])('%s → recipient of the tracker: $2', async (_, input, recipient) => {
+    const { create, call } = makeFake();
+    const { trackerId, ...tracker } = (await create(input)).body.data.tracker;
+    expect(tracker.recipient).toEqual(recipient);
+    const again = (await call('GET', `/trackers/${trackerId}`)).body.data.tracker;
+    expect(again.recipient).toEqual(recipient);
+  });
+
   it.each([
     ['an alpha-2 code of no country', { originCountryCode: 'XX' }],
     ['an alpha-3 code of no country', { destinationCountryCode: 'XXX' }],
@@ -141,11 +153,22 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['destinationCountryCode', { destinationCountryCode: 'USA' }, { destinationCountryCode: 'US' }],
     ['destinationPostCode', { destinationPostCode: '94901' }, { destinationPostCode: '94901' }],
     ['shippingDate', { shippingDate: '2026-03-01T08:00:00Z' }, { shippingDate: '2026-03-01' }],
+    ['courierName', { courierName: 'USPS' }, { courierName: 'USPS' }],
+    ['trackingUrl', { trackingUrl: 'https://a.test' }, { trackingUrl: 'https://a.test' }],
   ])('%s → changed, and takes part in duplicate matching', async (_, change, same) => {
     const { patch, createId, id } = await withTracker();
     expect((await patch(change)).status).toBe(200);
     expect(await createId(same)).toBe(id);
     expect(await createId()).not.toBe(id);
+  });
+
+  it('recipient.name → in the tracker of each response; an empty name removes it', async () => {
+    const { patch, call, id } = await withTracker();
+    const { tracker } = (await patch({ recipient: { name: 'Ada' } })).body.data;
+    expect(tracker.recipient).toEqual({ name: 'Ada' });
+    expect((await patch({ destinationPostCode: '1' })).body.data.tracker.recipient).toEqual({ name: 'Ada' });
+    await patch({ recipient: { name: '' } });
+    expect((await call('GET', `/trackers/${id}`)).body.data.tracker).not.toHaveProperty('recipient');
   });
 
   it('isSubscribed false, by either id → archived, not tracked, still listed; true → tracked again', async () => {
@@ -169,6 +192,9 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['destinationCountryCode', { destinationCountryCode: 'US' }, false],
     ['a free field with a fixed one', { destinationPostCode: '94901', courierCode: 'fr-post' }, false],
     ['destinationPostCode', { destinationPostCode: '94901' }, true],
+    ['courierName', { courierName: 'USPS' }, true],
+    ['trackingUrl', { trackingUrl: 'https://a.test' }, true],
+    ['recipient.name', { recipient: { name: 'Ada' } }, true],
     ['isSubscribed', { isSubscribed: false }, true],
     ['a field that no patch has', { trackingNumber: OTHER_NUMBER }, true],
   ])('%s after data was gathered → changed: $2', async (_, change, isChanged) => {
@@ -197,6 +223,7 @@ describe('PATCH /trackers/{trackerId}', () => {
 
   it.each([
     ['no field', {}, 'validation_error'],
+    ['recipient.email', { recipient: { email: 'ada@example.test' } }, 'validation_error'],
     ['a country that does not exist', { originCountryCode: 'XX' }, 'validation_error'],
     ['a date older than 180 days', { shippingDate: formatDayBefore(181) }, 'shipping_date_outdated'],
   ])('%s → 400 $2', async (_, body, code) => {

@@ -18,6 +18,7 @@ import type {
   shipmentSchema,
   Tracker,
   TrackerInput,
+  TrackerUpdate,
   Tracking,
   TrackingEvent,
   trackerInputSchema,
@@ -69,6 +70,27 @@ test('required fields → required; the other fields may be missing or null', ()
 test('an add-on field → may be missing, is never null', () => {
   expectTypeOf<ShipmentDelivery['aiPredictiveDeliveryDate']>().extract<null>().toBeNever();
   expectTypeOf<undefined>().toExtend<ShipmentDelivery['aiPredictiveDeliveryDate']>();
+  expectTypeOf<NonNullable<ShipmentDelivery['aiPredictiveDeliveryDate']>>().toEqualTypeOf<{
+    from?: string | null | undefined;
+    to?: string | null | undefined;
+  }>();
+});
+
+test('an update → takes courier name, URL and the name of the recipient, but no e-mail address', () => {
+  expectTypeOf<{
+    courierName: string;
+    trackingUrl: string;
+    recipient: { name: string };
+  }>().toExtend<TrackerUpdate>();
+  expectTypeOf<{ recipient: { email: string } }>().not.toExtend<TrackerUpdate>();
+  expectTypeOf<{ title: string }>().not.toExtend<TrackerUpdate>();
+});
+
+test('the recipient of a tracker → perhaps a name; a webhook has none', () => {
+  expectTypeOf<Tracker['recipient']>().toEqualTypeOf<
+    { name?: string | null | undefined } | null | undefined
+  >();
+  expectTypeOf<WebhookTracker>().not.toHaveProperty('recipient');
 });
 
 test('a per-call result → has no tracker', () => {

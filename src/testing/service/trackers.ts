@@ -11,7 +11,14 @@ function normalizeCouriers(codes: CourierCodes | undefined): string[] {
   return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
 }
 
-export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
+type HintFields =
+  | 'courierCode'
+  | 'originCountryCode'
+  | 'destinationCountryCode'
+  | 'destinationPostCode'
+  | 'shippingDate';
+
+export function toHints(input: Pick<TrackerUpdateRequest, HintFields>) {
   return {
     courierCodes: normalizeCouriers(input.courierCode),
     originCountryCode: toAlpha2(input.originCountryCode ?? '') ?? null,
@@ -80,6 +87,7 @@ export function toPayload(input: TrackerRequest) {
     ...toHints(input),
     courierName: input.courierName ?? null,
     trackingUrl: input.trackingUrl ?? null,
+    recipientName: input.recipient?.name || null,
     /** `true`, `false` or the codes, as one text that can be compared. */
     restriction: isList ? normalizeCouriers(restriction).join(',') : (restriction?.toString() ?? null),
   };
@@ -107,10 +115,12 @@ export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): bool
 }
 
 export function buildTrackerRecord(tracker: TrackerState, nowMs: number): Tracker {
+  const { courierCodes, recipientName } = tracker;
   return {
     ...buildWebhookTracker(tracker),
     isTracked: isTracked(tracker, nowMs),
-    courierCode: [...tracker.courierCodes],
+    courierCode: [...courierCodes],
+    ...(recipientName !== null && { recipient: { name: recipientName } }),
   };
 }
 
@@ -219,5 +229,8 @@ export class TrackerStore {
     tracker.destinationCountryCode = hints.destinationCountryCode ?? tracker.destinationCountryCode;
     tracker.destinationPostCode = hints.destinationPostCode ?? tracker.destinationPostCode;
     tracker.shippingDay = hints.shippingDay ?? tracker.shippingDay;
+    tracker.courierName = patch.courierName ?? tracker.courierName;
+    tracker.trackingUrl = patch.trackingUrl ?? tracker.trackingUrl;
+    if (patch.recipient?.name !== undefined) tracker.recipientName = patch.recipient.name || null;
   }
 }

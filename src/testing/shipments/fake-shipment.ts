@@ -82,7 +82,7 @@ export class FakeShipment {
    * Sets fields of the shipment; they replace the values that come from events and trackers.
    *
    * @param fields - the fields to set; others stay
-   * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
+   * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: { to: '2026-03-09' } } })
    */
   update(fields: Partial<Shipment>): this {
     return this.#change((state, target, nowMs) => state.setFields(target, fields, nowMs));

@@ -6,12 +6,18 @@ export const TRACKER = {
   shipmentReference: 'c6e4fef4-a816-b68f-4024-3b7e4c5a9f81',
   clientTrackerId: null,
   courierCode: ['us-post'],
+  recipient: { name: 'Ada Lovelace' },
   isSubscribed: true,
   isTracked: true,
   createdAt: '2021-03-01T11:09:00.000Z',
 };
 
-const { isTracked: _isTracked, courierCode: _courierCode, ...webhookTracker } = TRACKER;
+const {
+  isTracked: _isTracked,
+  courierCode: _courierCode,
+  recipient: _recipient,
+  ...webhookTracker
+} = TRACKER;
 const WEBHOOK_TRACKER = webhookTracker;
 
 /** Its id is no valid UUID, as in the published samples. */
@@ -59,6 +65,7 @@ export const SHIPMENT = {
     courierEstimatedDeliveryDate: { from: '2021-03-04', to: null },
     service: null,
     signedBy: null,
+    aiPredictiveDeliveryDate: { from: '2021-03-04T09:00:00+02:00', to: '2021-03-05' },
   },
 };
 

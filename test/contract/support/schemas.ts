@@ -26,6 +26,8 @@ const wholeNumber = { type: 'integer' };
 const dateTime = pattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/);
 /** docs/service.md 2.5 */
 const logisticDateTime = pattern(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/);
+/** docs/service.md 3.6 */
+const dateOrTime = pattern(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/);
 /** docs/service.md 3.4 */
 const alpha2 = orNull(pattern(/^[A-Z]{2}$/));
 
@@ -60,12 +62,20 @@ const ownIds = {
   shipmentReference: { ...textOrNull, maxLength: 100 },
   clientTrackerId: { ...textOrNull, maxLength: 100 },
 };
+const courierCodes = anyOf(text, list(text, { maxItems: 3 }));
+/** docs/service.md 2.18 */
+const trackerRecipient = object({}, { name: text });
 const tracker = object(
   { ...trackerFields, isTracked: yesOrNo },
-  { ...ownIds, courierCode: anyOf(anyText, list(anyText, { maxItems: 3 })) },
+  { ...ownIds, courierCode: courierCodes, recipient: trackerRecipient },
 );
 /** `isTracked` is declared required, but no example of a webhook has it (docs/service.md 2.16, 8.10). */
-const webhookTracker = object(trackerFields, { ...ownIds, isTracked: false, courierCode: false });
+const webhookTracker = object(trackerFields, {
+  ...ownIds,
+  isTracked: false,
+  courierCode: false,
+  recipient: false,
+});
 
 /** docs/service.md 2.4, 2.6 */
 const event = object({
@@ -82,6 +92,7 @@ const event = object({
   ...status,
 });
 
+const predictedRange = object({}, { from: orNull(logisticDateTime), to: orNull(logisticDateTime) });
 /** docs/service.md 2.7, 2.8, 2.13 */
 const delivery = object(
   {
@@ -89,7 +100,7 @@ const delivery = object(
     courierEstimatedDeliveryDate: orNull(object({ from: textOrNull, to: textOrNull })),
     service: textOrNull,
   },
-  { signedBy: textOrNull, aiPredictiveDeliveryDate: { not: { type: 'null' } } },
+  { signedBy: textOrNull, aiPredictiveDeliveryDate: predictedRange },
 );
 const recipient = object({
   name: textOrNull,
@@ -215,6 +226,43 @@ const webhookHistory = object({
   ),
 });
 
+const textUpTo = (maxLength: number) => ({ type: 'string', maxLength });
+/** The fields that creation, update and search share (docs/service.md 3.2, 3.4, 3.5, 3.6, 3.17). */
+const hints = {
+  courierCode: courierCodes,
+  originCountryCode: pattern(/^[A-Z]{2,3}$/),
+  destinationCountryCode: pattern(/^[A-Z]{2,3}$/),
+  destinationPostCode: pattern(/^[A-Za-z0-9 _./-]{1,32}$/),
+  shippingDate: dateOrTime,
+};
+const numberToTrack = { trackingNumber: pattern(/^[A-Za-z0-9/._-]{5,50}$/) };
+/** docs/service.md 3.3, 3.7, 3.8, 3.14 */
+const creationRequest = object(numberToTrack, {
+  ...hints,
+  clientTrackerId: textUpTo(100),
+  shipmentReference: textUpTo(100),
+  courierName: textUpTo(200),
+  trackingUrl: textUpTo(1000),
+  orderNumber: textUpTo(50),
+  title: textUpTo(255),
+  recipient: object({}, { email: textUpTo(254), name: textUpTo(100) }),
+  settings: object({}, { restrictTrackingToCourierCode: anyOf(yesOrNo, courierCodes) }),
+});
+/** docs/service.md 3.7, 3.11, 3.14 */
+const updateRequest = {
+  ...object(
+    {},
+    {
+      ...hints,
+      isSubscribed: yesOrNo,
+      courierName: textUpTo(200),
+      trackingUrl: textUpTo(1000),
+      recipient: object({}, { name: textUpTo(100), email: false }),
+    },
+  ),
+  minProperties: 1,
+};
+
 /** docs/service.md 6.1, 6.2 */
 const rateLimitHeaders = object({
   'ratelimit-limit': pattern(/^\d+$/),
@@ -229,6 +277,9 @@ const rateLimitHeaders = object({
 const envelope = (field: string, schema: Schema) => object({ data: object({ [field]: schema }) });
 
 const SCHEMAS = {
+  creationRequest,
+  updateRequest,
+  searchRequest: object(numberToTrack, hints),
   tracker,
   event,
   tracking,
