@@ -143,14 +143,67 @@ describe('fake.shipment', () => {
       .shipment(NUMBER)
       .addEvent()
       .update({ recipient: makeRecipient('Paris') })
-      .update({ delivery: { aiPredictiveDeliveryDate: '2026-03-12' } });
+      .update({ delivery: { aiPredictiveDeliveryDate: { to: '2026-03-12' } } });
     const readShipment = async () => (await track()).body.data.trackings[0].shipment;
     expect(await readShipment()).toMatchObject({
       recipient: { city: 'Paris' },
-      delivery: { service: null, aiPredictiveDeliveryDate: '2026-03-12' },
+      delivery: { service: null, aiPredictiveDeliveryDate: { to: '2026-03-12' } },
     });
     shipment.stopTracking().update({ recipient: makeRecipient('Rome') });
     expect(await readShipment()).toMatchObject({ recipient: { city: 'Paris' } });
+  });
+});
+
+describe('the milestone of a shipment (docs/service.md 5.6)', () => {
+  const at = (statusMilestone: string, time: string, more: object = {}) => ({
+    statusMilestone,
+    occurrenceDatetime: `2026-03-10T${time}`,
+    ...more,
+  });
+  const DELIVERED = at('delivered', '14:02');
+
+  it.each<[string, object[], string]>([
+    ['delivered, then a late "out for delivery"', [DELIVERED, at('out_for_delivery', '14:07')], 'delivered'],
+    [
+      'delivered, then late scans',
+      [DELIVERED, at('in_transit', '15:00'), at('failed_attempt', '16:00'), at('pending', '17:00')],
+      'delivered',
+    ],
+    ['delivered, then ready for pickup', [DELIVERED, at('available_for_pickup', '15:00')], 'delivered'],
+    [
+      'delivered, then a return',
+      [DELIVERED, at('exception', '15:00', { statusCode: 'exception_return' })],
+      'exception',
+    ],
+    [
+      'delivered, returned, then on its way back',
+      [DELIVERED, at('exception', '15:00', { statusCode: 'exception_return' }), at('in_transit', '16:00')],
+      'in_transit',
+    ],
+    ['an earlier scan that comes after the delivery', [DELIVERED, at('in_transit', '09:00')], 'delivered'],
+    [
+      'a failed attempt, then out for delivery',
+      [at('failed_attempt', '09:00'), at('out_for_delivery', '10:00')],
+      'out_for_delivery',
+    ],
+  ])('%s → $2, in results and in the last push', async (_, events, milestone) => {
+    const { fake, createId, call } = makeFake();
+    const id = await createId();
+    for (const event of events) fake.shipment(NUMBER).addEvent(event);
+    const { shipment, events: shown } = (await call('GET', `/trackers/${id}/results`)).body.data.trackings[0];
+    expect(shipment.statusMilestone).toBe(milestone);
+    expect(shown.find(({ statusMilestone }) => statusMilestone === milestone)).toMatchObject({
+      statusCode: shipment.statusCode,
+      statusCategory: shipment.statusCategory,
+    });
+    expect(fake.webhooks.pending.at(-1)?.item).toMatchObject({ shipment: { statusMilestone: milestone } });
+  });
+
+  it('delivered, then a milestone that this version does not know → the unknown one', async () => {
+    const { fake, createId } = makeFake();
+    await createId();
+    fake.shipment(NUMBER).addEvent(DELIVERED, at('beamed_up', '15:00'));
+    expect(fake.webhooks.pending.at(-1)?.item).toMatchObject({ shipment: { statusMilestone: 'beamed_up' } });
   });
 });
 

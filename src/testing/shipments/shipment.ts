@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sortEvents } from '../../events/order.ts';
-import type { KnownStatusMilestone } from '../../events/statuses.ts';
+import { type KnownStatusMilestone, STATUS_MILESTONES } from '../../events/statuses.ts';
 import type { StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
@@ -102,18 +102,38 @@ export class KnownParcel extends ShipmentState {
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
-/** Builds results without a tracker; the newest event comes first and decides the status. */
+/** Milestones that a courier can report late, after the delivery. */
+const LATE_MILESTONES: readonly unknown[] = STATUS_MILESTONES.slice(
+  0,
+  STATUS_MILESTONES.indexOf('delivered'),
+);
+
+/**
+ * Finds the event that decides the status of the shipment: the newest event, but a late scan does not undo a delivery; a return
+ * does (docs/service.md 5.6).
+ */
+function findDecisive(oldestFirst: readonly TrackingEvent[]): TrackingEvent | undefined {
+  let decisive: TrackingEvent | undefined;
+  for (const event of oldestFirst) {
+    const isLate =
+      decisive?.statusMilestone === 'delivered' && LATE_MILESTONES.includes(event.statusMilestone);
+    if (!isLate) decisive = event;
+  }
+  return decisive;
+}
+
+/** Builds results without a tracker; the newest event comes first. */
 export function buildResults(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
   const oldestFirst = sortEvents(events);
-  const latest = oldestFirst.at(-1);
+  const decisive = findDecisive(oldestFirst);
   const findFirst = (milestone: string) =>
     oldestFirst.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
   return {
     shipment: {
       shipmentId: state.shipmentId,
-      statusCode: latest?.statusCode ?? null,
-      statusCategory: latest?.statusCategory ?? null,
-      statusMilestone: latest?.statusMilestone ?? 'pending',
+      statusCode: decisive?.statusCode ?? null,
+      statusCategory: decisive?.statusCategory ?? null,
+      statusMilestone: decisive?.statusMilestone ?? 'pending',
       originCountryCode: places.originCountryCode,
       destinationCountryCode: places.destinationCountryCode,
       trackingNumbers: [{ tn: state.trackingNumber }],
