@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from './make-fake.ts';
 
+const MINE = { clientTrackerId: 'mine' };
 const formatDayBefore = (days: number) => new Date(START_MS - days * DAY_MS).toISOString().slice(0, 10);
 
 describe('POST /trackers', () => {
@@ -315,9 +317,57 @@ describe('POST /trackers/bulk', () => {
     expect([status, body]).toEqual([400, { status: 'error', summary: null, data: null, error }]);
   });
 
-  it('more new items than the quota has left → 403 quota_limit_reached for the whole request', async () => {
-    const response = await bulk(many(3), makeFake({ plans: { perShipment: { quota: 2 } } }));
+  const withQuota = (quota: number) => makeFake({ plans: { perShipment: { quota } } });
+
+  it('more new items than the quota has left → 403 quota_limit_reached, and nothing is created', async () => {
+    const made = withQuota(52);
+    await made.create();
+    await made.create({ trackingNumber: OTHER_NUMBER });
+    const response = await bulk(many(100), made);
     expect([refusal(response), response.body.data]).toEqual([[403, 'quota_limit_reached'], null]);
+    expect(made.fake.trackers.map(({ trackingNumber }) => trackingNumber)).toEqual([NUMBER, OTHER_NUMBER]);
+    made.advance(10_000);
+    expect(made.fake.webhooks.pending).toEqual([]);
+    expect((await bulk(many(50), made)).status).toBe(201);
+  });
+
+  it('createMany beyond the quota → an error for each input, and no tracker', async () => {
+    const { fake } = withQuota(50);
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const statuses = new Set<string>();
+    for await (const { status } of client.trackers.createMany(many(100))) statuses.add(status);
+    expect([...statuses]).toEqual(['error']);
+    expect(fake.trackers).toEqual([]);
+  });
+
+  it('a refused request with the option `play` → starts no scenario', async () => {
+    const made = makeFake({ plans: { perShipment: { quota: 1 } }, play: ['exception', 'never-found'] });
+    await bulk(many(2), made);
+    await made.create();
+    expect(made.fake.shipment(NUMBER).events).toHaveLength(1); // of the first scenario
+  });
+
+  // Each list needs two new trackers.
+  it.each<[string, object[]]>([
+    ['the same item twice', [...many(2), ...many(2)]],
+    ['an item with and without a client tracker id', [{ ...many(1)[0], ...MINE }, ...many(2)]],
+    [
+      'a client tracker id with another payload',
+      [...many(1), { trackingNumber: OTHER_NUMBER, ...MINE }, { ...many(1)[0], ...MINE }],
+    ],
+    ['existing and bad items', [{ trackingNumber: NUMBER }, {}, ...many(2), { trackingNumber: '12345' }]],
+  ])('%s, two new trackers in all → refused only if the quota is smaller', async (_, items) => {
+    const outcomes = [];
+    for (const quota of [2, 3]) {
+      const made = withQuota(quota);
+      await made.create();
+      const { status } = await bulk(items, made);
+      outcomes.push([status < 300, made.fake.trackers.length]);
+    }
+    expect(outcomes).toEqual([
+      [false, 1],
+      [true, 3],
+    ]);
   });
 
   it('as many new items as the quota has left, beside existing and bad ones → 207', async () => {

@@ -3,7 +3,7 @@ import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
-import { DEFAULT_PAGE_SIZE, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
+import { DEFAULT_PAGE_SIZE, type TrackerRequest, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { RecordedRequest } from '../options.ts';
 import { buildResults } from '../shipments/shipment.ts';
 import { fail } from './failures.ts';
@@ -51,17 +51,27 @@ function findTracker({ params, query }: Call, state: FakeState): TrackerState {
   return tracker;
 }
 
-function createItem(inputData: unknown, state: FakeState) {
+type Attempt<T> =
+  | { readonly value: T; readonly errors: null }
+  | { readonly value?: undefined; readonly errors: readonly ApiErrorItem[] };
+
+/** Runs one step for one bulk item, whose failure leaves the other items alone. */
+function attempt<T>(step: () => T): Attempt<T> {
   try {
-    const input = validateTrackerInput(state.now(), inputData);
-    const { tracker, isNew } = state.createTracker(input);
-    const itemStatus = isNew ? 'created' : 'existing';
-    return { itemStatus, inputData, tracker: buildTrackerRecord(tracker, state.now()), errors: null };
+    return { value: step(), errors: null };
   } catch (error) {
-    // A used-up quota fails the whole request (docs/service.md 7.9); the trackers of earlier items stay.
-    if (!(error instanceof ServiceError) || error.status === 403) throw error;
-    return { itemStatus: 'error', inputData, tracker: null, errors: error.errors };
+    if (!(error instanceof ServiceError)) throw error;
+    return { errors: error.errors };
   }
+}
+
+function createItem(inputData: unknown, input: Attempt<TrackerRequest>, state: FakeState) {
+  const created = input.errors === null ? attempt(() => state.createTracker(input.value)) : input;
+  if (created.errors !== null)
+    return { itemStatus: 'error', inputData, tracker: null, errors: created.errors };
+  const { tracker, isNew } = created.value;
+  const itemStatus = isNew ? 'created' : 'existing';
+  return { itemStatus, inputData, tracker: buildTrackerRecord(tracker, state.now()), errors: null };
 }
 
 /** The service finds the shipment by these fields, so they cannot change once there is data (docs/service.md 3.11). */
@@ -103,7 +113,12 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
       const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
       throw rejection(400, 'validation_error', message);
     }
-    const data = inputs.map((input) => createItem(input, state));
+    const checked = inputs.map((input) => ({
+      inputData: input,
+      input: attempt(() => validateTrackerInput(state.now(), input)),
+    }));
+    state.checkQuota(checked.flatMap(({ input }) => input.value ?? []));
+    const data = checked.map(({ inputData, input }) => createItem(inputData, input, state));
     const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
     const summary = {
       totalInputs: data.length,

@@ -18,7 +18,7 @@ import {
 } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { Failures } from './failures.ts';
-import { RateLimits, rejection } from './http.ts';
+import { RateLimits, rejection, ServiceError } from './http.ts';
 import {
   buildWebhookTracker,
   canRespond,
@@ -26,6 +26,7 @@ import {
   type FakeCourier,
   isTracked,
   mayDiscover,
+  type StoredTracker,
   type TrackerState,
   TrackerStore,
   toPayload,
@@ -47,7 +48,7 @@ export interface Target {
 export class FakeState {
   readonly options: ResolvedOptions;
   readonly ids: SeededIds;
-  readonly trackers = new TrackerStore();
+  readonly trackers = new TrackerStore<TrackerState>();
   readonly webhooks: WebhookQueue;
   readonly couriers: FakeCourier[] = createCouriers();
   readonly limits: RateLimits | undefined;
@@ -98,14 +99,36 @@ export class FakeState {
     return parcel;
   }
 
+  /** Refuses a request that needs more trackers than the quota has left, before any is created (docs/service.md 7.9). */
+  checkQuota(inputs: readonly TrackerRequest[]): void {
+    const { perShipment } = this.options.plans;
+    const left = perShipment ? perShipment.quota - this.trackers.size : Number.POSITIVE_INFINITY;
+    if (inputs.length > left && this.#countNewTrackers(inputs) > left)
+      throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
+  }
+
+  #countNewTrackers(inputs: readonly TrackerRequest[]): number {
+    const planned = new TrackerStore<StoredTracker>();
+    for (const input of inputs) {
+      const payload = toPayload(input);
+      try {
+        const reusable = this.trackers.findReusable(payload) ?? planned.findReusable(payload);
+        if (reusable === undefined)
+          planned.add({ ...payload, trackerId: String(planned.size), isSubscribed: true });
+      } catch (error) {
+        // An input in conflict creates no tracker.
+        if (!(error instanceof ServiceError)) throw error;
+      }
+    }
+    return planned.size;
+  }
+
   createTracker(input: TrackerRequest, isSynchronous = false): { tracker: TrackerState; isNew: boolean } {
     const createdAtMs = this.now();
     const payload = toPayload(input);
     const reusable = this.trackers.findReusable(payload, isSynchronous);
     if (reusable !== undefined) return { tracker: reusable, isNew: false };
-    const { perShipment } = this.options.plans;
-    if (perShipment && this.trackers.size >= perShipment.quota)
-      throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
+    this.checkQuota([input]);
     const parcel = this.askCouriers(payload.trackingNumber);
     const tracker: TrackerState = {
       ...payload,

@@ -95,11 +95,14 @@ export function toPayload(input: TrackerRequest) {
 
 export type TrackerPayload = ReturnType<typeof toPayload>;
 
-export interface TrackerState extends TrackerPayload {
+export interface StoredTracker extends TrackerPayload {
   readonly trackerId: string;
+  isSubscribed: boolean;
+}
+
+export interface TrackerState extends StoredTracker {
   readonly createdAtMs: number;
   readonly shipment: ShipmentState;
-  isSubscribed: boolean;
   trackedUntilMs: number;
   isFetched: boolean;
 }
@@ -162,37 +165,37 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
   return overlaps && isSamePlace && !matches(a, b, ['courierCodes']);
 }
 
-export class TrackerStore {
-  readonly #byId = new Map<unknown, TrackerState>();
+export class TrackerStore<Tracker extends StoredTracker> {
+  readonly #byId = new Map<unknown, Tracker>();
   /** Archiving a tracker frees its id (docs/service.md 5.2). Until another tracker uses the id, it finds the archived tracker. */
-  readonly #byClientTrackerId = new Map<unknown, TrackerState>();
-  readonly #byTrackingNumber = new Map<string, TrackerState[]>();
+  readonly #byClientTrackerId = new Map<unknown, Tracker>();
+  readonly #byTrackingNumber = new Map<string, Tracker[]>();
 
   get size(): number {
     return this.#byId.size;
   }
 
-  all(): TrackerState[] {
+  all(): Tracker[] {
     return [...this.#byId.values()];
   }
 
-  findByTrackingNumber(trackingNumber: string): readonly TrackerState[] {
+  findByTrackingNumber(trackingNumber: string): readonly Tracker[] {
     return this.#byTrackingNumber.get(trackingNumber) ?? [];
   }
 
-  add(tracker: TrackerState): void {
+  add(tracker: Tracker): void {
     this.#byId.set(tracker.trackerId, tracker);
     const others = this.findByTrackingNumber(tracker.trackingNumber);
     this.#byTrackingNumber.set(tracker.trackingNumber, [...others, tracker]);
     if (tracker.clientTrackerId !== null) this.#byClientTrackerId.set(tracker.clientTrackerId, tracker);
   }
 
-  find(id: unknown, searchBy: SearchBy = 'trackerId'): TrackerState | undefined {
+  find(id: unknown, searchBy: SearchBy = 'trackerId'): Tracker | undefined {
     return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
 
   /** Finds the tracker to reuse (docs/service.md 4.2). The synchronous endpoint also rejects overlapping couriers. */
-  findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
+  findReusable(payload: TrackerPayload, isSynchronous = false): Tracker | undefined {
     const { clientTrackerId, trackingNumber } = payload;
     const holder = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);
     if (holder?.isSubscribed) {
@@ -214,7 +217,7 @@ export class TrackerStore {
    * Changes a tracker. `isSubscribed: true` makes an archived tracker active again; it is refused if another active tracker has the
    * same `clientTrackerId` now.
    */
-  update(tracker: TrackerState, patch: TrackerUpdateRequest): void {
+  update(tracker: Tracker, patch: TrackerUpdateRequest): void {
     const { clientTrackerId } = tracker;
     const { isSubscribed = tracker.isSubscribed, courierCode } = patch;
     if (clientTrackerId !== null && isSubscribed && !tracker.isSubscribed) {
