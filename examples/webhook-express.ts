@@ -1,24 +1,25 @@
-// Receives webhooks with Express 5 on loopback HTTP, without a key, and handles every event once: a fake service sends each
-// webhook three times, shuffled, and the database is down for the first two writes. Copy to-copy/express-webhooks.ts into your app.
+// Receives webhooks with Express 5 on loopback HTTP, without a key, and keeps the newest status of each parcel: a fake service
+// sends each webhook three times, shuffled, and the database is down for the first two writes. Copy to-copy/express-webhooks.ts into your app.
 // Run: npx tsx examples/webhook-express.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pc from 'picocolors';
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import type { WebhookEvent } from 'tracking-client/webhooks';
 import { createApp } from './to-copy/express-webhooks.ts';
 
 const secret = 'whsec-example';
 let databaseIsDownFor = 2;
-const parcels = new Map<string, WebhookEvent>();
+const parcels = new Map<string, { readonly status: string; readonly at: Date }>();
 
 const { app, close } = createApp(secret, {
-  lastEvent: async (trackingNumber) => parcels.get(trackingNumber),
-  save: async (trackingNumber, event) => {
+  saveStatus: async (trackingNumber, status, at) => {
     if (databaseIsDownFor-- > 0) throw new Error('the database is down');
-    parcels.set(trackingNumber, event);
-    console.log(`  ${pc.green('saved')} ${trackingNumber}: ${event.status}`);
+    const saved = parcels.get(trackingNumber);
+    if (saved !== undefined && saved.at >= at)
+      return console.log(`  ${pc.dim('older')} ${trackingNumber}: ${status}`);
+    parcels.set(trackingNumber, { status, at });
+    console.log(`  ${pc.green('saved')} ${trackingNumber}: ${status}`);
   },
 });
 const server = createServer(app);
@@ -31,7 +32,11 @@ const fake = createFakeTrackingService();
 const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
 await client.trackers.create({ trackingNumber: 'RR123456785CN' });
 await client.trackers.create({ trackingNumber: 'LA680658838NL' });
-fake.shipment('RR123456785CN').addEvent({ statusMilestone: 'in_transit', location: 'Beijing' }).deliver();
+fake
+  .shipment('RR123456785CN')
+  .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
+  .deliver()
+  .addEvent({ statusMilestone: 'out_for_delivery', status: 'Out for delivery, noted late' });
 fake
   .shipment('LA680658838NL')
   .addEvent({ statusMilestone: 'out_for_delivery', location: 'SAN RAFAEL, CA 94901' });

@@ -77,7 +77,8 @@ for (const trackingNumber of numbers) {
     .addEvent({ statusMilestone: 'info_received', location: 'Beijing' })
     .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
     .addEvent({ statusMilestone: 'out_for_delivery', location: 'SAN RAFAEL, CA 94901' })
-    .deliver();
+    .deliver()
+    .addEvent({ statusMilestone: 'out_for_delivery', status: 'Out for delivery, noted late' });
 }
 
 console.log('Every webhook is sent four times, shuffled, eight at once, and repeated until a 2xx:');
@@ -96,7 +97,7 @@ const { rows } = await query(
   `SELECT tracking_number, counted, status FROM ${schema}.parcels ORDER BY tracking_number`,
 );
 console.log(
-  `\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost; 4 events happened to each parcel`,
+  `\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost; 5 events happened to each parcel`,
 );
 console.table(rows);
 

@@ -79,7 +79,8 @@ small { display: block; font-size: .875rem }`;
 export function shipmentPage({ tracker, shipment, events }) {
   const milestone = shipment?.statusMilestone ?? 'pending';
   const last = latestEvent(events);
-  const title = escapeHtml(WORDS[milestone] ?? last?.status ?? 'On its way');
+  // Not the status of the last event, which can be a scan that was noted after the delivery.
+  const title = escapeHtml(WORDS[milestone] ?? 'On its way');
   const isTrouble = milestone === 'exception' || milestone === 'failed_attempt';
   const expected = milestone === 'delivered' ? undefined : shipment?.delivery?.estimatedDeliveryDate;
   const news = last === undefined ? 'No news yet' : `Last news: ${wallTime(last.occurrenceDatetime).day}`;

@@ -1,17 +1,14 @@
-// An Express 5 webhook endpoint that handles every event once and keeps the newest status of each parcel.
+// An Express 5 webhook endpoint that keeps the newest status of each parcel.
 import express from 'express';
-import { isNewerEvent } from 'tracking-client/events';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  toNodeHandler,
-  type WebhookEvent,
-} from 'tracking-client/webhooks';
+import { createWebhookHandler, MemoryDedupeStore, toNodeHandler } from 'tracking-client/webhooks';
 
 /** The storage of your app. */
 export interface Parcels {
-  lastEvent(trackingNumber: string): Promise<WebhookEvent | undefined>;
-  save(trackingNumber: string, event: WebhookEvent): Promise<void>;
+  /**
+   * Saves a status, unless the saved status has the same time or a later one. Webhooks come in any order, and two can come at
+   * once, so let the database compare: `UPDATE … WHERE status_at < $3`.
+   */
+  saveStatus(trackingNumber: string, status: string, at: Date): Promise<void>;
 }
 
 export function createApp(secret: string | undefined, parcels: Parcels) {
@@ -20,11 +17,11 @@ export function createApp(secret: string | undefined, parcels: Parcels) {
     // This store serves one process. Several processes share a RedisDedupeStore or a PostgresDedupeStore.
     store: new MemoryDedupeStore(),
     onError: (error) => console.log('failed, comes again:', error instanceof Error ? error.message : error),
-    onEvent: async (event, { message }) => {
-      const trackingNumber = message.tracker.trackingNumber ?? '';
-      // Webhooks come in any order: an older status must not replace a newer one.
-      if (!isNewerEvent(event, await parcels.lastEvent(trackingNumber))) return;
-      await parcels.save(trackingNumber, event);
+    onEvents: async ({ tracker, shipment, metadata }) => {
+      // Take the status from the shipment: its newest event can be a scan that was noted after the delivery.
+      const { statusMilestone } = shipment ?? {};
+      if (!tracker.trackingNumber || !statusMilestone || !metadata?.generatedAt) return;
+      await parcels.saveStatus(tracker.trackingNumber, statusMilestone, new Date(metadata.generatedAt));
     },
   });
   const app = express();

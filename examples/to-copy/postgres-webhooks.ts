@@ -1,13 +1,12 @@
 // Webhooks whose events take effect exactly once, with any driver or ORM: the callback opens its own transaction, inserts the key
 // of the event, which is unique, and writes. The table has the number of events and the newest status of each parcel.
-import { isNewerEvent } from 'tracking-client/events';
-import { createWebhookHandler, MemoryDedupeStore, type WebhookEvent } from 'tracking-client/webhooks';
+import { createWebhookHandler, MemoryDedupeStore } from 'tracking-client/webhooks';
 
 /** The SQL of the tables, for a migration. */
 export const tablesSql = (schema: string) => [
   `CREATE TABLE ${schema}.handled_events (key text PRIMARY KEY)`,
   `CREATE TABLE ${schema}.parcels (
-    tracking_number text PRIMARY KEY, counted integer NOT NULL, status text, last_event text
+    tracking_number text PRIMARY KEY, counted integer NOT NULL, status text, status_at timestamptz
   )`,
 ];
 
@@ -40,24 +39,21 @@ export function parcelWebhooks(
         const insert = `INSERT INTO ${schema}.handled_events VALUES ($1) ON CONFLICT DO NOTHING RETURNING key`;
         const isNew = (await transaction.query(insert, [key])).rows.length > 0;
         if (!isNew) return;
-        const trackingNumber = message.tracker.trackingNumber ?? '';
-        // Without the key, a duplicate would be counted again. The write also locks the row until the end of the transaction, so
-        // that no other transaction changes `last_event` meanwhile.
-        const { rows } = await transaction.query(
+        const { tracker, shipment, metadata } = message;
+        const trackingNumber = tracker.trackingNumber ?? '';
+        // Without the key, a duplicate would be counted again.
+        await transaction.query(
           `INSERT INTO ${schema}.parcels VALUES ($1, 1)
-           ON CONFLICT (tracking_number) DO UPDATE SET counted = parcels.counted + 1 RETURNING last_event`,
+           ON CONFLICT (tracking_number) DO UPDATE SET counted = parcels.counted + 1`,
           [trackingNumber],
         );
-        // This type is right: the statement above returns `last_event`, which only the statement below writes.
-        const [{ last_event } = { last_event: null }] = rows as { last_event: string | null }[];
-        const known: WebhookEvent | null = last_event === null ? null : JSON.parse(last_event);
-        // Webhooks come in any order: an older status must not replace a newer one.
-        if (isNewerEvent(event, known)) {
-          await transaction.query(
-            `UPDATE ${schema}.parcels SET status = $2, last_event = $3 WHERE tracking_number = $1`,
-            [trackingNumber, event.status, JSON.stringify(event)],
-          );
-        }
+        // Webhooks come in any order, so only a webhook that the service generated later may replace the status. The status is
+        // that of the shipment: its newest event can be a scan that was noted after the delivery.
+        await transaction.query(
+          `UPDATE ${schema}.parcels SET status = $2, status_at = $3
+           WHERE tracking_number = $1 AND $3::timestamptz > coalesce(status_at, '-infinity')`,
+          [trackingNumber, shipment?.statusMilestone, metadata?.generatedAt],
+        );
         afterWrites({ trackingNumber, status: event.status });
       }),
   });

@@ -153,7 +153,8 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
 }
 
 /**
- * Finds the event with the current state of a shipment.
+ * Finds the last news of a shipment. Do not take the status of the shipment from it: a scan that a courier noted after the
+ * delivery is a newer event of an older state. The status is `shipment.statusMilestone` (docs/service.md 5.6).
  *
  * @param events - events of one shipment, of results or of webhooks, in any order
  * @returns the last event of `sortEvents` that has a readable time, else the last event; undefined for an empty list
@@ -164,17 +165,17 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 }
 
 /**
- * Tells whether `latestEvent` would choose an event over the one you have. A webhook with an older status can arrive later
- * (docs/service.md 8.3). On a day with date-only events, `sortEvents` uses `order` instead of the time. Two events do not show
+ * Tells whether `latestEvent` would choose an event over the one you have, because a webhook with older events can arrive later
+ * (docs/service.md 8.3). Like `latestEvent`, it does not tell the status of a shipment. On a day with date-only events, `sortEvents` uses `order` instead of the time. Two events do not show
  * whether a third event of their day is date-only. So after several comparisons of two events, you can have another event than
  * `latestEvent` returns for all of them. If you store all events, call `latestEvent` instead.
  *
  * @param event - an event that has just arrived
- * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
+ * @param known - the last event that you know, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
  * @returns false for an older event, for a copy of the known event, and for an event without a readable time if the known event
  * has a readable time
  * @example
- * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
+ * if (isNewerEvent(event, order.lastEvent)) save({ ...order, lastEvent: event });
  */
 export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
   if (known === undefined || known === null) return true;

@@ -58,8 +58,9 @@ ${setUp}
 export const receive = () => createWebhookHandler({
   secret: process.env.TRACKING_WEBHOOK_SECRET,
   store: new MemoryDedupeStore(),
-  onEvent: ({ statusMilestone: status }, { message, key }) => {
+  onEvent: (_event, { message, key }) => {
     const id = message.tracker.clientTrackerId;
+    const status = message.shipment.statusMilestone;
     return doOnce(db, key, async (transaction) => { await ${update}; });
   },
 });
@@ -142,11 +143,16 @@ await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
 
   /** The webhook of one event; each call makes a new delivery of the same event. */
   function buildWebhook(target = 'http://shop.test/'): Request {
-    const events = [{ eventId: 'e1', statusMilestone: 'in_transit' }];
+    const item = {
+      metadata: { generatedAt: '2026-03-10T12:00:00.000Z', topic: 'tracking/events' },
+      tracker: { trackerId: orderId, clientTrackerId: orderId },
+      shipment: { statusMilestone: 'in_transit' },
+      events: [{ eventId: 'e1', statusMilestone: 'in_transit' }],
+    };
     return new Request(target, {
       method: 'POST',
       headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ trackerId: orderId, clientTrackerId: orderId, events }),
+      body: JSON.stringify({ trackings: [item] }),
     });
   }
 

@@ -81,6 +81,49 @@ async function deliverParcel(
   expect(report.lost).toBe(0);
 }
 
+/** A delivery, and a scan that the courier noted after it. */
+function deliverWithLateScan(fake: FakeTrackingService, number = NUMBER): void {
+  const at = (time: string) => ({
+    occurrenceDatetime: `2026-03-10T${time}`,
+    location: 'SAN RAFAEL, CA 94901',
+  });
+  fake
+    .shipment(number)
+    .deliver(at('14:02'))
+    .addEvent({ statusMilestone: 'out_for_delivery', ...at('14:07') });
+}
+
+/** The histories of a parcel whose newest event or newest webhook to arrive does not have its status. */
+const HISTORIES: readonly (readonly [
+  what: string,
+  happen: (fake: FakeTrackingService) => void,
+  status: string,
+])[] = [
+  ['a scan noted after the delivery', deliverWithLateScan, 'delivered'],
+  [
+    'a return after the delivery',
+    (fake) =>
+      fake
+        .shipment(NUMBER)
+        .deliver()
+        .addEvent({ statusMilestone: 'exception', statusCode: 'exception_return' }),
+    'exception',
+  ],
+];
+
+/** Delivers the waiting webhooks, the oldest or the newest first. */
+async function deliverWaiting(fake: FakeTrackingService, target: Webhooks, first: 'oldest' | 'newest') {
+  const pushes = fake.webhooks.take();
+  expect(pushes).toHaveLength(2);
+  if (first === 'newest') pushes.reverse();
+  for (const { item } of pushes) {
+    const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ trackings: [item] });
+    const response = await target(new Request('http://shop.test/', { method: 'POST', headers, body }));
+    expect(response.status).toBe(200);
+  }
+}
+
 function createTracker(): Promise<unknown> {
   return new TrackingClient().trackers.create({ trackingNumber: NUMBER });
 }
@@ -139,8 +182,17 @@ describe('cron.md', () => {
     const lines = captured();
     await imported('cron', 'src/refresh.ts');
     expect(lines.at(-1)).toBe('2 refreshed, 0 failed');
-    expect(lines.some((line) => line.endsWith('Arrived'))).toBe(true);
+    expect(lines.some((line) => line.endsWith('in_transit 1 events'))).toBe(true);
     expect(process.exitCode ?? 0).toBe(0);
+  });
+
+  it('a scan noted after the delivery → delivered', async () => {
+    const fake = await serving();
+    await createTracker();
+    deliverWithLateScan(fake);
+    const lines = captured();
+    await imported('cron', 'src/refresh.ts');
+    expect(lines[0]).toMatch(/ delivered 2 events$/);
   });
 
   it('a service that fails for one tracker → the others are refreshed, exit code 1', async () => {
@@ -188,6 +240,42 @@ describe('proxy.md', () => {
   });
 });
 
+describe('page.md', () => {
+  type Page = { shipmentPage(tracking: unknown): string };
+
+  it.each(HISTORIES)('%s → the page shows the status of the shipment', async (_what, happen, status) => {
+    const fake = await serving();
+    const { shipmentPage } = await imported<Page>('page', 'src/page.js');
+    const client = new TrackingClient();
+    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
+    happen(fake);
+    const html = shipmentPage(await client.trackers.results(trackerId));
+    expect(html).toContain(`<h1>${status === 'delivered' ? 'Delivered' : 'Held up'}</h1>`);
+  });
+
+  it('a milestone that the page does not know → not the status of the newest event', async () => {
+    const { shipmentPage } = await imported<Page>('page', 'src/page.js');
+    const events = [{ eventId: 'e1', status: 'Out for delivery', occurrenceDatetime: '2026-03-10' }];
+    const html = shipmentPage({
+      tracker: { trackingNumber: NUMBER },
+      shipment: { statusMilestone: 'new' },
+      events,
+    });
+    expect(html).toContain('<h1>On its way</h1>');
+  });
+});
+
+interface PostgresRecipe {
+  ship(pool: pg.Pool, client: TrackingClient, id: string, number: string): Promise<void>;
+  orderWebhooks(pool: pg.Pool): Webhooks;
+  history(pool: pg.Pool, id: string): Promise<{ status: string }[]>;
+}
+
+async function readStatuses(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ status: string }>('SELECT status FROM orders');
+  return rows.map(({ status }) => status);
+}
+
 await describeWithPostgres('recipes with PostgreSQL', (url) => {
   /** A schema of its own, that connections of `DATABASE_URL` use. */
   async function makeSchema(): Promise<pg.Pool> {
@@ -216,17 +304,63 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
   it('postgres.md: every webhook three times, at once and out of order → one row an event, the newest status', async () => {
     const fake = await serving();
     const pool = await makeTables('postgres');
-    const { ship, orderWebhooks, history } = await imported<{
-      ship(pool: pg.Pool, client: TrackingClient, id: string, number: string): Promise<void>;
-      orderWebhooks(pool: pg.Pool): Webhooks;
-      history(pool: pg.Pool, id: string): Promise<{ events: { status: string }[]; last: { status: string } }>;
-    }>('postgres', 'src/orders.ts');
+    const { ship, orderWebhooks, history } = await imported<PostgresRecipe>('postgres', 'src/orders.ts');
     const webhooks = orderWebhooks(pool);
     await deliverParcel(fake, webhooks, () => ship(pool, new TrackingClient(), 'order-1', NUMBER));
-    const { rows } = await pool.query('SELECT status, last_event FROM orders');
-    const { events, last } = await history(pool, 'order-1');
-    expect(rows).toMatchObject([{ status: 'delivered', last_event: { status: last.status } }]);
-    expect(events).toHaveLength(6);
+    expect(await readStatuses(pool)).toEqual(['delivered']);
+    const events = await history(pool, 'order-1');
+    expect([events.length, events.at(-1)?.status]).toEqual([6, 'Delivered']);
+  });
+
+  describe.each(HISTORIES)('%s', (_what, happen, status) => {
+    it.each(['oldest', 'newest'] as const)(
+      `postgres.md: webhooks, the %s first → ${status}`,
+      async (first) => {
+        const fake = await serving();
+        const pool = await makeTables('postgres');
+        const { ship, orderWebhooks } = await imported<PostgresRecipe>('postgres', 'src/orders.ts');
+        await ship(pool, new TrackingClient(), 'order-1', NUMBER);
+        happen(fake);
+        await deliverWaiting(fake, orderWebhooks(pool), first);
+        expect(await readStatuses(pool)).toEqual([status]);
+      },
+    );
+
+    it.each(['oldest', 'newest'] as const)(
+      `exactly-once.md: webhooks, the %s first → ${status}`,
+      async (first) => {
+        const fake = await serving();
+        const pool = await makeTables('exactly-once');
+        const { orderWebhooks } = await imported<Pick<PostgresRecipe, 'orderWebhooks'>>(
+          'exactly-once',
+          'src/webhooks.ts',
+        );
+        await pool.query("INSERT INTO orders (id) VALUES ('order-1')");
+        await new TrackingClient().trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1' });
+        happen(fake);
+        await deliverWaiting(fake, orderWebhooks(pool), first);
+        expect(await readStatuses(pool)).toEqual([status]);
+      },
+    );
+  });
+
+  it('postgres.md: a webhook for an unknown order, and one without a shipment → 200, and no status changes', async () => {
+    await serving();
+    const pool = await makeTables('postgres');
+    const { orderWebhooks, history } = await imported<PostgresRecipe>('postgres', 'src/orders.ts');
+    await pool.query("INSERT INTO orders VALUES ('order-1', $1, 'packed')", [NUMBER]);
+    const webhooks = orderWebhooks(pool);
+    for (const clientTrackerId of ['order-1', 'another']) {
+      const body = JSON.stringify({
+        clientTrackerId,
+        events: [{ eventId: 'e1', statusMilestone: 'in_transit' }],
+      });
+      const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
+      const response = await webhooks(new Request('http://shop.test/', { method: 'POST', headers, body }));
+      expect(response.status).toBe(200);
+    }
+    expect(await readStatuses(pool)).toEqual(['packed']);
+    expect(await history(pool, 'order-1')).toHaveLength(1);
   });
 
   it('lambda.md: events of API Gateway, also in base64 → handled once; HEAD → 200, no secret → 401', async () => {

@@ -29,6 +29,20 @@ describe('fake.webhooks', () => {
     expect(fake.webhooks.pending).toMatchObject([{}, { item: late }]);
   });
 
+  it('pushes of one moment → each push of a tracker is generated later than the push before', async () => {
+    const { fake, create, advance } = makeFake();
+    await create();
+    fake.shipment(NUMBER).addEvent().deliver().proveDelivery();
+    advance(1000);
+    fake.shipment(NUMBER).addEvent();
+    expect(fake.webhooks.pending.map(({ item }) => item.metadata?.generatedAt)).toEqual([
+      '2026-03-10T12:00:00.000Z',
+      '2026-03-10T12:00:00.001Z',
+      '2026-03-10T12:00:00.002Z',
+      '2026-03-10T12:00:01.000Z',
+    ]);
+  });
+
   it('an archived tracker → keeps its results, gets no events; active again → missed events are not pushed', async () => {
     const { fake, call, createId, advance } = makeFake();
     const id = await createId();

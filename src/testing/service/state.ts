@@ -138,6 +138,7 @@ export class FakeState {
       isSubscribed: true,
       isFetched: false,
       trackedUntilMs: createdAtMs + TRACKED_AFTER_EVENT_MS,
+      generatedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.trackers.add(tracker);
     this.#scheduleFetch(tracker, createdAtMs);
@@ -260,7 +261,9 @@ export class FakeState {
 
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
     if (!this.options.webhooks) return;
-    const generatedAt = new Date(atMs).toISOString();
+    // Each push of a tracker is generated later than the push before, so that receivers can tell which is newer.
+    tracker.generatedAtMs = Math.max(atMs, tracker.generatedAtMs + 1);
+    const generatedAt = new Date(tracker.generatedAtMs).toISOString();
     // All pushes of a tracker have one `messageId` (docs/service.md 8.13).
     const messageId = this.ids.generate(`message of ${tracker.trackerId}`, 0);
     const metadata = { generatedAt, messageId, topic };

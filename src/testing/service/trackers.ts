@@ -105,6 +105,8 @@ export interface TrackerState extends StoredTracker {
   readonly shipment: ShipmentState;
   trackedUntilMs: number;
   isFetched: boolean;
+  /** The `generatedAt` of the last push. */
+  generatedAtMs: number;
 }
 
 export function buildWebhookTracker(tracker: TrackerState): Omit<Tracker, 'isTracked' | 'courierCode'> {
