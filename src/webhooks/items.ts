@@ -6,11 +6,23 @@ import type { Claim } from './dedupe-store.ts';
 import type { CallbackContext, WebhookCallbacks } from './options.ts';
 import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
 
+/**
+ * The state of an item, and what can follow it:
+ * - waiting: its turn has not come. The claim makes it claimed, busy, duplicate or unavailable.
+ * - busy: another receiver works on it. It is claimed again after a pause. What waits or is busy when the time is up stays busy.
+ * - claimed: this receiver has the lease. The callback makes it handled or failed; at the last attempt, `onDeadLetter` makes it
+ *   deadLettered or failed. It becomes interrupted after a shutdown, unavailable if its lease ends, and busy or duplicate if a
+ *   renewal finds that another receiver took it over.
+ * - putOff: it may end the process, so it waits again after all other jobs.
+ *
+ * The other states are final. Handled and dead-lettered items are committed, and items that this receiver did not finish are
+ * released. A shutdown makes what waits or was put off interrupted, and a store that is down makes it unavailable.
+ */
 export type ItemState =
-  | 'unclaimed'
+  | 'waiting'
   | 'busy'
-  // This receiver has the lease and has not handled the item yet.
   | 'claimed'
+  | 'putOff'
   | 'handled'
   | 'duplicate'
   | 'deadLettered'
@@ -26,13 +38,15 @@ export interface WorkItem {
   readonly event: WebhookEvent | undefined;
   state: ItemState;
   attempt: number;
-  /** How long the lease of a busy item lasts, in milliseconds from the last claim. */
+  /** How long another receiver's lease lasts, in milliseconds from the last claim. Infinity if no claim has found such a lease. */
   retryAfterMs: number;
   error: unknown;
 }
 
 /** One call of a callback, which handles all of its items or none. */
 export interface Job {
+  /** The name of the tracker. Jobs of the same tracker are handled in their order. */
+  readonly tracker: string;
   readonly items: readonly WorkItem[];
   /** Calls the callback with those items that were claimed. */
   readonly call: (items: readonly WorkItem[], context: CallbackContext) => unknown;
@@ -42,13 +56,23 @@ export function getKeys(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);
 }
 
-/** True for an item that the next round claims. */
+/** True for an item that is still to be claimed. */
 export function isOpen({ state }: WorkItem): boolean {
-  return state === 'unclaimed' || state === 'busy';
+  return state === 'waiting' || state === 'busy';
 }
 
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
+}
+
+/** Returns the items that are in one of the states. */
+export function select(items: readonly WorkItem[], ...states: readonly ItemState[]): WorkItem[] {
+  return items.filter(({ state }) => states.includes(state));
+}
+
+/** True if the store failed, or if a lease could not be renewed in time. Then this webhook is not handled any further. */
+export function isStoreDown(items: readonly WorkItem[]): boolean {
+  return items.some(({ state }) => state === 'unavailable');
 }
 
 export function setState(items: readonly WorkItem[], state: ItemState): void {
@@ -91,11 +115,13 @@ export function planJobs(
       others.push(message);
     } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
+        tracker: getTrackerName(message.tracker),
         items: [createItem(key, message, undefined)],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
       jobs.push({
+        tracker: getTrackerName(message.tracker),
         items: sortByEvent(createEventItems(message, keys), ({ event }) => event),
         call: (items, context) =>
           onEvents(
@@ -112,11 +138,15 @@ export function planJobs(
       others.push(message);
     }
   }
-  // All webhooks visit trackers in the same order. Otherwise two webhooks that write the same rows could deadlock.
+  // Sort the trackers, so that the order of the messages does not matter.
   for (const tracker of [...eventsOfTracker.keys()].sort()) {
     for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], ({ event }) => event)) {
       const { key, message, event } = item;
-      jobs.push({ items: [item], call: (_, context) => onEvent?.(event, { ...context, message, key }) });
+      jobs.push({
+        tracker,
+        items: [item],
+        call: (_, context) => onEvent?.(event, { ...context, message, key }),
+      });
     }
   }
   return { jobs, items: jobs.flatMap(({ items }) => items), others };
@@ -125,7 +155,15 @@ export function planJobs(
 type EventItem = WorkItem & { readonly message: EventsMessage; readonly event: WebhookEvent };
 
 function createItem<Message, Event>(key: string, message: Message, event: Event) {
-  return { key, message, event, state: 'unclaimed' as const, attempt: 1, retryAfterMs: 0, error: undefined };
+  return {
+    key,
+    message,
+    event,
+    state: 'waiting' as const,
+    attempt: 1,
+    retryAfterMs: Number.POSITIVE_INFINITY,
+    error: undefined,
+  };
 }
 
 function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
@@ -165,7 +203,7 @@ export interface WebhookReport {
   readonly others: number;
   /** The callbacks that failed. */
   readonly failures: readonly WebhookFailure[];
-  /** Keys that another receiver still works on. */
+  /** Keys that another receiver still works on, and keys that wait for these. */
   readonly busy: readonly string[];
   /** Keys that were not handled because the store failed. */
   readonly unavailable: readonly string[];
@@ -183,19 +221,18 @@ export function buildReport(
   { duplicates, rejected }: Pick<ParsedWebhook, 'duplicates' | 'rejected'>,
   { failures, isInterrupted }: Pick<WebhookReport, 'failures'> & { readonly isInterrupted: boolean },
 ): WebhookReport {
-  const select = (state: ItemState) => items.filter((item) => item.state === state);
-  const busy = select('busy');
+  const busy = select(items, 'busy');
   const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
   const report: WebhookReport & { outcome: WebhookOutcome } = {
     outcome: 'done',
-    handled: select('handled').length,
-    duplicates: duplicates + select('duplicate').length,
-    deadLettered: select('deadLettered').length,
+    handled: select(items, 'handled').length,
+    duplicates: duplicates + select(items, 'duplicate').length,
+    deadLettered: select(items, 'deadLettered').length,
     others: others.length,
     failures: [...jobs.flatMap((job) => findFailures(job.items)), ...failures],
     busy: getKeys(busy),
-    unavailable: getKeys(select('unavailable')),
-    interrupted: getKeys(select('interrupted')),
+    unavailable: getKeys(select(items, 'unavailable')),
+    interrupted: getKeys(select(items, 'interrupted')),
     retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
     rejected,
   };

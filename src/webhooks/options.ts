@@ -235,7 +235,7 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
     ...settings,
     ownsTimeLimit,
     storeTimeoutMs: ownsTimeLimit ? Math.min(commandTimeoutMs, MAX_TIMER_MS) : DEFAULT_STORE_TIMEOUT_MS,
-    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : (maxAttempts ?? 10),
+    maxAttempts: maxAttempts ?? 10,
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
       callGuarded(() => observer(error, { operation, keys })),
     // Each field is reported to `onError` once, because a field that the service changed breaks the schema in every webhook.

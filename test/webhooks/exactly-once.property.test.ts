@@ -71,3 +71,42 @@ test('any webhooks at once to two receivers with one store and slow, failing cal
     { numRuns: 60 },
   );
 });
+
+test('any webhook delivered several times at once to two receivers → no two callbacks of a tracker overlap, each event handled once', {
+  timeout: 60_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      body,
+      fc.integer({ min: 2, max: 4 }),
+      fc.array(fc.constantFrom(0, 30, 700, 1_500), { minLength: 1, maxLength: 8 }),
+      async (items, copies, durations) => {
+        const store = new MemoryDedupeStore();
+        const inboxes = [1, 2].map(() => makeInbox({ store, leaseMs: 1_000, busyTimeoutMs: 100_000 }));
+        const running = new Map<string, number>();
+        const handled: string[] = [];
+        let overlaps = 0;
+        const sent = payload(...items.map(([tracker, events]) => tracking(tracker, ...events)));
+        const deliveries = Array.from({ length: copies }, (_, copy) =>
+          inboxes[copy % 2]?.process(sent, async (_event, { key, message }) => {
+            const tracker = String(message.tracker.trackerId);
+            if ((running.get(tracker) ?? 0) > 0) overlaps += 1;
+            running.set(tracker, (running.get(tracker) ?? 0) + 1);
+            const tookMs = durations[handled.length % durations.length];
+            await new Promise((resolve) => setTimeout(resolve, tookMs));
+            running.set(tracker, (running.get(tracker) ?? 0) - 1);
+            handled.push(key);
+          }),
+        );
+        await vi.advanceTimersByTimeAsync(100_000);
+        for (const delivery of deliveries) expect(await delivery).toMatchObject({ outcome: 'done' });
+        const expected = items.flatMap(([tracker, events]) =>
+          events.map((id) => `tracking/events:${tracker}:${id}`),
+        );
+        expect(handled.toSorted()).toEqual([...new Set(expected)].sort());
+        expect(overlaps).toBe(0);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

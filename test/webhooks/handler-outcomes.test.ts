@@ -43,8 +43,21 @@ test.each([
   const store = new ScriptedStore();
   await store.lease('e1', 42_000);
   const inbox = makeInbox({ store, busyTimeoutMs: 0 });
-  const response = await makeHandler({ inbox, onEvent })(webhook('e1', 'e2'));
+  const request = post(payload(tracking('t1', 'e1'), tracking('t2', 'e2')));
+  const response = await makeHandler({ inbox, onEvent })(request);
   expect([response.status, response.headers.get('retry-after')]).toEqual([status, retryAfter]);
+});
+
+test('a store that does not respond → 503 with Retry-After within 5 s, and no callback', async () => {
+  const store = new ScriptedStore();
+  store.before = () => new Promise(() => {});
+  const [onEvent, onResponse] = [vi.fn(), vi.fn()];
+  const twice = post(payload(tracking('t1', 'e1'), tracking('t2', 'e2')));
+  void makeHandler({ store, onEvent })(twice).then(onResponse);
+  await vi.advanceTimersByTimeAsync(5_000);
+  const [response] = onResponse.mock.lastCall ?? [];
+  expect([response?.status, response?.headers.get('retry-after')]).toEqual([503, '30']);
+  expect(onEvent).not.toHaveBeenCalled();
 });
 
 test('a store that fails → 503 with Retry-After', async () => {

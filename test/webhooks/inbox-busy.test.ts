@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
@@ -6,6 +7,7 @@ import {
   failure,
   makeInbox,
   payload,
+  proofOfDelivery,
   ScriptedStore,
   TWO,
   tracking,
@@ -57,6 +59,40 @@ describe('an event that another webhook holds', () => {
     expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [buildKey('e2')] });
   });
 
+  test('a busy event → the later events of its tracker wait for it, an event of another tracker does not', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e1', 5_000);
+    const handled: unknown[] = [];
+    const body = payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'));
+    const processing = makeInbox({ store }).process(body, ({ eventId }) => handled.push(eventId));
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(handled).toEqual(['e3']);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(handled).toEqual(['e3', 'e1', 'e2']);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
+  });
+
+  test('a busy event when the time is up → the events that wait for it are reported as busy, and were never claimed', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e1', 30_000);
+    const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, () => {});
+    const busy = [buildKey('e1'), buildKey('e2')];
+    expect(report).toMatchObject({ outcome: 'busy', handled: 0, busy, retryAfterMs: 30_000 });
+    expect(store.calls).toEqual([{ operation: 'claim', keys: [buildKey('e1')] }]);
+  });
+
+  test.each<[string, WebhookCallbacks]>([
+    ['a second message for onEvents', { onEvents: () => {} }],
+    ['a proof of delivery', { onEvents: () => {}, onProofOfDelivery: () => {} }],
+  ])('a message with a busy event → %s of the same tracker waits for it', async (_title, callbacks) => {
+    const store = new ScriptedStore();
+    await store.lease('e1');
+    const later = callbacks.onProofOfDelivery === undefined ? tracking('t1', 'e2') : proofOfDelivery('t1');
+    const body = payload(tracking('t1', 'e1'), later);
+    const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(body, callbacks);
+    expect(report).toMatchObject({ outcome: 'busy', handled: 0, busy: { length: 2 } });
+  });
+
   test('onEvents with one busy and one new event → called with the new event at once, with the busy event later', async () => {
     const store = new ScriptedStore();
     await store.lease('e1', 20);
@@ -91,14 +127,37 @@ test.each([
 });
 
 test.each([
-  ['the first of two leases', { e1: 10_000, e2: 42_000 }],
-  ['the last of two leases', { e1: 42_000, e2: 10_000 }],
-  ['the only lease, beside a handled event', { e1: 10_000 }],
+  ['the first of two leases', { t1: 10_000, t2: 42_000 }],
+  ['the last of two leases', { t1: 42_000, t2: 10_000 }],
+  ['the only lease, beside a handled event', { t1: 10_000 }],
 ])('%s ends first → outcome busy, and retryAfterMs is the rest of that lease', async (_title, leases) => {
   const store = new ScriptedStore();
-  for (const [eventId, leaseMs] of Object.entries(leases)) await store.lease(eventId, leaseMs);
-  const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, () => {});
+  for (const [trackerId, leaseMs] of Object.entries(leases)) {
+    await store.claim([`tracking/events:${trackerId}:e1`], { token: 'other', leaseMs });
+  }
+  const body = payload(tracking('t1', 'e1'), tracking('t2', 'e1'));
+  const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(body, () => {});
   expect(report).toMatchObject({ outcome: 'busy', retryAfterMs: 10_000 });
+});
+
+test('one webhook of ten events, delivered twice at once → no two callbacks overlap, and each event is handled once', async () => {
+  const ids = Array.from({ length: 10 }, (_, index) => `e${100 + index}`);
+  const inbox = makeInbox();
+  const handled: unknown[] = [];
+  let running = 0;
+  let overlaps = 0;
+  const onEvent = async ({ eventId }: { eventId?: unknown }) => {
+    if (running > 0) overlaps += 1;
+    running += 1;
+    await new Promise((resolve) => setTimeout(resolve, 130));
+    running -= 1;
+    handled.push(eventId);
+  };
+  const body = payload(tracking('t1', ...ids));
+  const deliveries = Promise.all([inbox.process(body, onEvent), inbox.process(body, onEvent)]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect((await deliveries).map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+  expect({ handled, overlaps }).toEqual({ handled: ids, overlaps: 0 });
 });
 
 describe('an abort', () => {
@@ -124,23 +183,23 @@ describe('an abort', () => {
     expect(await store.lease('e2')).toBe('done');
   });
 
-  test('an abort while a renewal is under way → released only after the renewal, so that the event is free', async () => {
+  test('an abort and a callback that rejects while a renewal is under way → released only after the renewal, so that the event is free', async () => {
     const store = new ScriptedStore();
     const shutdown = new AbortController();
     const work = deferred();
-    const processing = makeInbox({ store }).process(TWO, () => work.promise, { signal: shutdown.signal });
+    const processing = makeInbox({ store }).process(E1, () => work.promise, { signal: shutdown.signal });
     const slow = deferred();
     await vi.advanceTimersByTimeAsync(1);
     store.on('claim', () => slow.promise);
     await vi.advanceTimersByTimeAsync(20_000);
     shutdown.abort();
+    work.reject(failure);
     await vi.advanceTimersByTimeAsync(1);
+    expect(store.operations).toEqual(['claim', 'claim']);
     store.before = () => {};
     slow.resolve();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await store.lease('e2')).toBe('acquired');
-    work.resolve();
-    await processing;
+    expect((await processing).outcome).toBe('interrupted');
+    expect(await store.lease('e1')).toBe('acquired');
   });
 
   test.each([
@@ -231,26 +290,29 @@ describe('an abort', () => {
   });
 
   test.each([
-    ['while a redelivered event is called', 'e1'],
-    ['while the next event is claimed again', 'e2'],
-  ])('an abort %s → that event is not called, and free', async (_title, when) => {
-    const store = new ScriptedStore();
-    const shutdown = new AbortController();
-    await store.leaseToDead(['e1', 'e2']);
-    const handled: unknown[] = [];
-    const onEvent = ({ eventId }: { eventId?: unknown }) => {
-      handled.push(eventId);
-      if (when === 'e1') shutdown.abort();
-      else store.on('claim', () => shutdown.abort());
-    };
-    const report = await makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
-    expect(handled).toEqual(['e1']);
-    expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
-    store.before = () => {};
-    const next = vi.fn();
-    await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, next);
-    expect(next.mock.calls).toMatchObject([[{ eventId: 'e2' }, { attempt: 2 }]]);
-  });
+    ['during the first of two callbacks', 'e1'],
+    ['during the claim of the second event', 'e2'],
+  ])(
+    'an abort %s → the second event is not called, free, and its attempt not counted',
+    async (_title, when) => {
+      const store = new ScriptedStore();
+      const shutdown = new AbortController();
+      await store.leaseToDead(['e1', 'e2']);
+      const handled: unknown[] = [];
+      const onEvent = ({ eventId }: { eventId?: unknown }) => {
+        handled.push(eventId);
+        if (when === 'e1') shutdown.abort();
+        else store.on('claim', () => shutdown.abort());
+      };
+      const report = await makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
+      expect(handled).toEqual(['e1']);
+      expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
+      store.before = () => {};
+      const next = vi.fn();
+      await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, next);
+      expect(next.mock.calls).toMatchObject([[{ eventId: 'e2' }, { attempt: 2 }]]);
+    },
+  );
 
   test('an abort while waiting for another receiver → outcome busy at once', async () => {
     const store = new ScriptedStore();

@@ -172,7 +172,7 @@ describe('a callback that kills the process', () => {
       deadLettered: 1,
       failures: [{ keys: [buildKey('e102')] }],
     });
-    expect(attempts).toEqual(IDS.slice(1).map((eventId) => `${eventId}#2`));
+    expect(attempts).toEqual(IDS.slice(1).map((eventId) => `${eventId}#1`));
     const { handled, report } = await processUntilDeath(store, isFatal, { onDeadLetter });
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 19 });
     expect(handled).toEqual(['e102']);
@@ -190,9 +190,22 @@ describe('a callback that kills the process', () => {
     expect(isFatal.mock.calls.filter(([eventId]) => eventId === 'e101')).toHaveLength(10);
   });
 
-  test('while a redelivered event is called → other receivers may take the later events, and they are not handled twice', async () => {
+  test('event 1 of 20 kills every process, without onDeadLetter → from the eleventh delivery on, 2 to 20 are handled before it', async () => {
     const store = new ScriptedStore();
-    await store.leaseToDead(['e1', 'e2']);
+    const isFatal = (eventId: unknown) => eventId === 'e101';
+    for (let delivery = 1; delivery <= 10; delivery += 1) {
+      expect(await processUntilDeath(store, isFatal)).toEqual({ handled: [] });
+    }
+    expect(await processUntilDeath(store, isFatal)).toEqual({ handled: IDS.slice(1) });
+    expect(await processUntilDeath(store, isFatal)).toEqual({ handled: [] });
+    expect(await processUntilDeath(store, () => false)).toMatchObject({
+      handled: ['e101'],
+      report: { outcome: 'done', duplicates: 19 },
+    });
+  });
+
+  test('while an event is called → other receivers may take the later events, and they are not handled twice', async () => {
+    const store = new ScriptedStore();
     const handled: unknown[] = [];
     const inbox = makeInbox({ store });
     const report = await inbox.process(TWO, async ({ eventId }) => {
@@ -206,9 +219,8 @@ describe('a callback that kills the process', () => {
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
   });
 
-  test('a new event before a redelivered one → committed before the redelivered one is called', async () => {
+  test('a handled event → committed before the next event is called', async () => {
     const store = new ScriptedStore();
-    await store.leaseToDead(['e2']);
     const statuses: unknown[] = [];
     await makeInbox({ store }).process(TWO, async ({ eventId }) => {
       if (eventId === 'e2') statuses.push(await store.lease('e1'));
@@ -234,9 +246,8 @@ describe('a callback that kills the process', () => {
     expect([calls, statuses]).toEqual([called, ['done']]);
   });
 
-  test('the store goes down before later events are claimed again → unavailable after one claim, and not called', async () => {
+  test('the store goes down before later events are claimed → unavailable after one claim, and not called', async () => {
     const store = new ScriptedStore();
-    await store.leaseToDead(['e1', 'e2', 'e3']);
     const handled: unknown[] = [];
     const claim = vi.fn(() => Promise.reject(failure));
     const report = await makeInbox({ store }).process(
@@ -253,19 +264,6 @@ describe('a callback that kills the process', () => {
       unavailable: [buildKey('e2'), buildKey('e3')],
     });
     expect(claim).toHaveBeenCalledOnce();
-  });
-
-  test('redelivered events that cannot be released before their turn → unavailable, none is called', async () => {
-    const store = new ScriptedStore();
-    await store.leaseToDead(['e1', 'e2']);
-    store.on('release', () => Promise.reject(failure));
-    const onEvent = vi.fn();
-    const report = await makeInbox({ store }).process(TWO, onEvent);
-    expect(report).toMatchObject({
-      outcome: 'unavailable',
-      unavailable: [buildKey('e1'), buildKey('e2')],
-    });
-    expect(onEvent).not.toHaveBeenCalled();
   });
 });
 
@@ -288,7 +286,7 @@ test.each([
   ['the second leased for longer', 10, 300],
   ['the first leased for longer', 300, 10],
 ])(
-  'two events above maxAttempts, %s → only the first is dead-lettered without a call',
+  'two events above maxAttempts, %s → both are dead-lettered in their order, without a call',
   async (_title, e1LeaseMs, e2LeaseMs) => {
     const store = new ScriptedStore();
     for (const token of ['dead-1', 'dead-2']) {
@@ -297,12 +295,120 @@ test.each([
       if (token === 'dead-1') vi.advanceTimersByTime(301);
     }
     vi.advanceTimersByTime(11);
-    const onDeadLetter = vi.fn();
-    const onEvent = vi.fn();
+    const [onDeadLetter, onEvent] = [vi.fn(), vi.fn()];
     const processing = makeInbox({ store, maxAttempts: 2, onDeadLetter }).process(TWO, onEvent);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
-    const getIds = ({ mock }: typeof onEvent) => mock.calls.map(([event]) => event.eventId);
-    expect([getIds(onDeadLetter), getIds(onEvent)]).toEqual([['e1'], ['e2']]);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 0, deadLettered: 2 });
+    expect(onDeadLetter.mock.calls.map(([event]) => event.eventId)).toEqual(['e1', 'e2']);
+    expect(onEvent).not.toHaveBeenCalled();
   },
 );
+
+describe('an event of ten attempts that never ended, without onDeadLetter', () => {
+  /** A store in which ten processes died during the callbacks of these events. */
+  async function makeStore(...eventIds: string[]): Promise<ScriptedStore> {
+    const store = new ScriptedStore();
+    for (let death = 1; death <= 10; death += 1) await store.leaseToDead(eventIds, `dead-${death}`);
+    return store;
+  }
+
+  /** Processes a webhook; returns the calls of the callback as `eventId#attempt`, and the report. */
+  async function processWith(store: ScriptedStore, body: unknown, fails = '') {
+    const { attempts, handler } = failingOn(fails);
+    const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(body, handler);
+    return { calls: attempts, report };
+  }
+
+  test('it is the first of its tracker → called after all other events of the webhook', async () => {
+    const store = await makeStore('e1');
+    const body = payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'));
+    const { calls, report } = await processWith(store, body);
+    expect(calls).toEqual(['e2#1', 'e3#1', 'e1#11']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 3 });
+  });
+
+  test('it is put off → free and uncounted while the other events are called', async () => {
+    const store = await makeStore('e1');
+    const onEvent = vi.fn(async ({ eventId }: { eventId?: unknown }) => {
+      if (eventId === 'e2')
+        expect(await store.claim([buildKey('e1')], { token: 'other', leaseMs: 1 })).toEqual([
+          { status: 'acquired', attempt: 11 },
+        ]);
+      vi.advanceTimersByTime(2);
+    });
+    await makeInbox({ store }).process(TWO, onEvent);
+    expect(onEvent).toHaveBeenCalledTimes(2);
+  });
+
+  test('it fails again and again → one attempt is counted for each delivery', async () => {
+    const store = await makeStore('e1');
+    const calls = [];
+    for (let delivery = 0; delivery < 3; delivery += 1) {
+      const result = await processWith(store, TWO, 'e1');
+      expect(result.report).toMatchObject({ outcome: 'failed', failures: [{ keys: [buildKey('e1')] }] });
+      calls.push(...result.calls);
+    }
+    expect(calls).toEqual(['e2#1', 'e1#11', 'e1#12', 'e1#13']);
+  });
+
+  test('two such events → both are called last, in their order', async () => {
+    const store = await makeStore('e1', 'e3');
+    const { calls } = await processWith(store, payload(tracking('t1', 'e1', 'e2', 'e3', 'e4')));
+    expect(calls).toEqual(['e2#1', 'e4#1', 'e1#11', 'e3#11']);
+  });
+
+  test('it belongs to a message for onEvents → called with the other events first, with this event last', async () => {
+    const store = await makeStore('e1');
+    const seen: unknown[] = [];
+    const report = await makeInbox({ store }).process(
+      payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')),
+      {
+        onEvents: ({ events }, { attempt }) => seen.push([events.map(({ eventId }) => eventId), attempt]),
+      },
+    );
+    expect(seen).toEqual([
+      [['e2'], 1],
+      [['e3'], 1],
+      [['e1'], 11],
+    ]);
+    expect(report).toMatchObject({ outcome: 'done', handled: 3 });
+  });
+
+  test('another event stays busy → it is not called, and reported as busy', async () => {
+    const store = await makeStore('e1');
+    await store.lease('e2', 30_000);
+    const { calls, report } = await processWith(store, TWO);
+    expect(calls).toEqual([]);
+    const busy = [buildKey('e1'), buildKey('e2')];
+    expect(report).toMatchObject({ outcome: 'busy', busy, retryAfterMs: 30_000 });
+  });
+
+  test('a shutdown or a failure of the store before its turn → interrupted or unavailable, and not called', async () => {
+    for (const outcome of ['interrupted', 'unavailable'] as const) {
+      const store = await makeStore('e1');
+      const shutdown = new AbortController();
+      const onEvent = vi.fn(() => {
+        if (outcome === 'interrupted') shutdown.abort();
+        else store.on('claim', () => Promise.reject(failure));
+      });
+      const report = await makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
+      expect(report).toMatchObject({ outcome, handled: 1, [outcome]: [buildKey('e1')] });
+      expect(onEvent).toHaveBeenCalledOnce();
+    }
+  });
+
+  test('another receiver takes it before its turn → waited for, and handled once', async () => {
+    const store = await makeStore('e1');
+    const calls: unknown[] = [];
+    const processing = makeInbox({ store }).process(TWO, async ({ eventId }, { attempt }) => {
+      calls.push([eventId, attempt]);
+      if (eventId === 'e2') await store.lease('e1', 3_000);
+    });
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
+    expect(calls).toEqual([
+      ['e2', 1],
+      ['e1', 12],
+    ]);
+  });
+});

@@ -1,10 +1,13 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
+  E1,
+  failingOn,
   failure,
   makeInbox,
   payload,
+  proofOfDelivery,
   ScriptedStore,
   TWO,
   tracking,
@@ -13,6 +16,7 @@ import {
 
 const LEASE_MS = 60_000;
 const RETAIN = { retainMs: 30 * 86_400_000 };
+const away = () => Promise.reject(new Error('unreachable'));
 type Options = NonNullable<Parameters<typeof makeInbox>[0]>;
 
 useFakeTimers();
@@ -57,26 +61,47 @@ function steal(eventId: string, store: ScriptedStore): void {
 }
 
 describe('claiming', () => {
-  test('three events, one of them twice, in a long-running process → one claim and one commit of distinct keys', async () => {
+  test('three events, one of them twice → each is claimed, called and committed before the next', async () => {
     const store = new ScriptedStore();
-    vi.advanceTimersByTime(LEASE_MS);
+    const steps: unknown[] = [];
+    store.before = (operation, keys) => steps.push([operation, ...keys]);
     await makeInbox({ store }).process(
       payload(tracking('t1', 'e1', 'e2', 'e1'), tracking('t1', 'e3')),
-      () => {},
+      (_event, { key }) => steps.push(['call', key]),
     );
     const keys = [buildKey('e1'), buildKey('e2'), buildKey('e3')];
+    expect(steps).toEqual(
+      keys.flatMap((key) => [
+        ['claim', key],
+        ['call', key],
+        ['commit', key],
+      ]),
+    );
+  });
+
+  test('a message for onEvents, then a proof of delivery → one claim and one commit each', async () => {
+    const store = new ScriptedStore();
+    const body = payload(tracking('t1', 'e1', 'e2'), proofOfDelivery('t1'));
+    await makeInbox({ store }).process(body, { onEvents: () => {}, onProofOfDelivery: () => {} });
+    const [events, proof] = [[buildKey('e1'), buildKey('e2')], [expect.stringMatching(/^t1:sha256-/)]];
     expect(store.calls).toEqual([
-      { operation: 'claim', keys },
-      { operation: 'commit', keys },
+      { operation: 'claim', keys: events },
+      { operation: 'commit', keys: events },
+      { operation: 'claim', keys: proof },
+      { operation: 'commit', keys: proof },
     ]);
   });
 
-  test('an event that another receiver finished, half a lease later → claimed again, not handled', async () => {
+  test('a callback that fails → its event is free before the next event is claimed', async () => {
     const store = new ScriptedStore();
-    const onEvent = vi.fn(async () => {
-      vi.advanceTimersByTime(LEASE_MS / 2);
-      await store.commit([buildKey('e2')], RETAIN);
-    });
+    await makeInbox({ store }).process(TWO, failingOn('e1').handler);
+    expect(store.operations).toEqual(['claim', 'release', 'claim', 'commit']);
+    expect(await store.lease('e1')).toBe('acquired');
+  });
+
+  test('an event that another receiver finishes before its turn → a duplicate, not called', async () => {
+    const store = new ScriptedStore();
+    const onEvent = vi.fn(() => store.commit([buildKey('e2')], RETAIN));
     const report = await makeInbox({ store }).process(TWO, onEvent);
     expect(onEvent).toHaveBeenCalledOnce();
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
@@ -84,32 +109,37 @@ describe('claiming', () => {
 });
 
 describe('every third of a lease', () => {
-  test('a slow second callback → the first event is committed, the lease of the second renewed', async () => {
+  test('a slow callback of e1 → one timer renews the lease of e1 alone; none is left at the end', async () => {
     const { store, processing, end } = await begin(['e1', 'e2']);
-    await end('e1');
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 3);
-    expect(store.operations).toEqual(['claim']);
+    const renewal = { operation: 'claim', keys: [buildKey('e1')] };
+    // One timer renews the lease, and the other limits the time of the callback.
+    expect(vi.getTimerCount()).toBe(2);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 2);
+    expect(store.calls.slice(1)).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(store.calls.slice(1)).toEqual([
-      { operation: 'commit', keys: [buildKey('e1')] },
-      { operation: 'claim', keys: [buildKey('e2')] },
-    ]);
+    expect(store.calls.slice(1)).toEqual([renewal]);
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect(store.calls.slice(1)).toEqual(Array(4).fill(renewal));
+    expect(vi.getTimerCount()).toBe(2);
+    await end('e1');
     await end('e2');
     expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
-    expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [buildKey('e2')] });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a store that refuses commits → the handled event stays leased, and is committed at the end', async () => {
-    const { store, processing, end } = await begin(['e1', 'e2']);
+  test('commits that fail for longer than a short lease → the lease is renewed meanwhile, and the event is done at last', async () => {
+    const { store, processing, end } = await begin(['e1'], new ScriptedStore(), { leaseMs: 900 });
     store.on('commit', () => Promise.reject(new Error('read-only')));
     await end('e1');
-    await vi.advanceTimersByTimeAsync(3 * LEASE_MS);
-    expect(await store.lease('e1')).toBe('busy');
+    for (let second = 0; second < 9; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await store.lease('e1')).toBe('busy');
+    }
     store.before = () => {};
-    await end('e2');
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     expect(await store.lease('e1')).toBe('done');
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('one renewal fails → reported to onError, and the next renewal keeps the lease', async () => {
@@ -145,7 +175,7 @@ describe('an event that another receiver took over', () => {
   test.each([
     ['e1 while its callback runs → the signal aborts', 'e1', 'onEvent', true],
     ['e1 while a callback for both events runs → the signal aborts', 'e1', 'onEvents', true],
-    ['e2 while the callback of e1 runs → the signal does not abort', 'e2', 'onEvent', false],
+    ['e2, which is not leased yet, while e1 is called → the signal does not abort', 'e2', 'onEvent', false],
   ])('%s', async (_title, stolen, callback, isTold) => {
     const options = { busyTimeoutMs: 0 };
     const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);
@@ -191,49 +221,80 @@ test.each<[string, number, Options]>([
 describe('a renewal that reaches the store after its time limit', () => {
   const nothing = () => {};
 
-  test('e2 fails meanwhile → released again, and its redelivery is attempt 2', async () => {
-    const { store, processing, end } = await begin(['e1', 'e2']);
-    await end('e1');
-    const slow = deferred();
-    store.on('claim', () => slow.promise);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
-    await end('e2', failure);
-    expect((await processing).outcome).toBe('failed');
-    store.before = nothing;
-    slow.resolve();
+  /** Lets the callback of e1 reject while renewals hang; each of these renewals can arrive later. */
+  async function failDuringHangs(renewals: number, isInterrupted = false) {
+    const store = new ScriptedStore();
+    const [work, shutdown] = [deferred(), new AbortController()];
+    const processing = makeInbox({ store }).process(E1, () => work.promise, { signal: shutdown.signal });
     await vi.advanceTimersByTimeAsync(1);
-    const attempts: number[] = [];
-    const report = await makeInbox({ store }).process(TWO, (_, { attempt }) => attempts.push(attempt));
-    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
-    expect(attempts).toEqual([2]);
-  });
+    const late = Array.from({ length: renewals }, () => deferred());
+    let claims = 0;
+    store.on('claim', () => late[claims++]?.promise);
+    await vi.advanceTimersByTimeAsync((renewals * LEASE_MS) / 3 + 4_500);
+    if (isInterrupted) shutdown.abort();
+    work.reject(failure);
+    const report = await processing;
+    store.before = nothing;
+    return { store, late, report };
+  }
 
   test.each([
     ['fails', 'failed', 2],
     ['is interrupted', 'interrupted', 1],
-  ])('e1 is handled but not committed, and e2 %s → only e2 is released', async (_title, outcome, attempt) => {
-    const store = new ScriptedStore();
-    const [work, slow] = [deferred(), deferred()];
-    const shutdown = new AbortController();
-    const onEvent = ({ eventId }: { eventId?: unknown }) => (eventId === 'e2' ? work.promise : undefined);
-    const processing = makeInbox({ store }).process(TWO, onEvent, { signal: shutdown.signal });
-    await vi.advanceTimersByTimeAsync(1);
+  ])(
+    'e1 %s meanwhile → released again, and its redelivery is attempt $2',
+    async (_title, outcome, attempt) => {
+      const { store, late, report } = await failDuringHangs(1, outcome === 'interrupted');
+      expect(report.outcome).toBe(outcome);
+      late[0]?.resolve();
+      await vi.advanceTimersByTimeAsync(1);
+      const next = vi.fn();
+      expect(await makeInbox({ store, busyTimeoutMs: 0 }).process(E1, next)).toMatchObject({ handled: 1 });
+      expect(next.mock.lastCall).toMatchObject([{}, { attempt }]);
+    },
+  );
+
+  test('two renewals arrive late → the event is free after each of them, with one attempt counted', async () => {
+    const { store, late } = await failDuringHangs(2);
+    for (const { resolve } of late) {
+      resolve();
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    const next = vi.fn();
+    await makeInbox({ store, busyTimeoutMs: 0 }).process(E1, next);
+    expect(next.mock.lastCall).toMatchObject([{}, { attempt: 2 }]);
+  });
+
+  test.each([
+    ['the renewal rejects at last', () => {}, true],
+    ['the release after it rejects', (store: ScriptedStore) => store.on('release', away), false],
+  ])('%s → no unhandled rejection', async (_title, prepare, rejects) => {
+    const onUnhandled = vi.fn();
+    process.on('unhandledRejection', onUnhandled);
+    onTestFinished(() => void process.off('unhandledRejection', onUnhandled));
+    const { store, late } = await failDuringHangs(1);
+    prepare(store);
+    if (rejects) late[0]?.reject(new Error('connection closed'));
+    else late[0]?.resolve();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(onUnhandled).not.toHaveBeenCalled();
+  });
+
+  test('e1 is handled meanwhile, but not committed → not released', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    const slow = deferred();
     store.before = (operation) => {
       if (operation === 'commit') throw new Error('read-only');
       return operation === 'claim' ? slow.promise : undefined;
     };
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
-    if (outcome === 'interrupted') shutdown.abort();
-    work.reject(failure);
+    await end('e1');
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(await processing).toMatchObject({ outcome, handled: 1 });
-    store.before = nothing;
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     slow.resolve();
     await vi.advanceTimersByTimeAsync(1);
-    const next = vi.fn();
-    const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, next);
-    expect(report).toMatchObject({ handled: 1, busy: [buildKey('e1')] });
-    expect(next.mock.calls).toMatchObject([[{ eventId: 'e2' }, { attempt }]]);
+    expect(store.operations).not.toContain('release');
+    expect(await store.lease('e1')).toBe('busy');
   });
 
   test('it arrives while the callback works → nothing is released', async () => {
@@ -252,8 +313,6 @@ describe('a renewal that reaches the store after its time limit', () => {
 });
 
 describe('a store that is away for a whole lease', () => {
-  const away = () => Promise.reject(new Error('unreachable'));
-
   test.each([
     ['from the first renewal on → a lease after the first claim', 1, 0, 0],
     ['after one renewal → a lease after that renewal', 2, LEASE_MS / 3, 0],

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
+import { TrackingError } from '../errors.ts';
+import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
+import {
+  applyClaim,
+  getKeys,
+  type ItemState,
+  isClaimed,
+  isOpen,
+  isStoreDown,
+  select,
+  setState,
+  type WorkItem,
+} from './items.ts';
+import type { InboxSettings } from './options.ts';
+
+const COMMIT_TRIES_MS = 10_000;
+const FIRST_COMMIT_PAUSE_MS = 50;
+const MAX_COMMIT_PAUSE_MS = 1_600;
+
+/** Finished items stay leased until they are committed. */
+const LEASED_STATES: readonly ItemState[] = ['claimed', 'handled', 'deadLettered'];
+/** The attempt of these items is taken back, because no callback has failed. */
+const UNCOUNTED_STATES: readonly ItemState[] = ['interrupted', 'unavailable', 'putOff'];
+
+/** The lease of one job. From the claim to the release, a timer renews it every third of `leaseMs`. */
+export class Lease {
+  readonly #settings: InboxSettings;
+  readonly #items: readonly WorkItem[];
+  /** Each lease has a token of its own, so a release that is late cannot free the keys of a later lease. */
+  readonly #token = randomUUID();
+  readonly #timer = new ReschedulableTimer(() => this.#onTimer());
+  readonly #lost = new AbortController();
+  /** The calls of claims that timed out. */
+  readonly #lateClaims: Promise<unknown>[] = [];
+  #endsAt = 0;
+  #renewal: Promise<boolean> | undefined;
+
+  constructor(settings: InboxSettings, items: readonly WorkItem[]) {
+    this.#settings = settings;
+    this.#items = items;
+  }
+
+  /** Aborts when another receiver has taken an item over, or may do so because the lease has ended. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** The items that this receiver has claimed and whose callback has not ended. */
+  get claimed(): WorkItem[] {
+    return select(this.#items, 'claimed');
+  }
+
+  /** Claims all items. If the store fails, they are unavailable. */
+  async claim(): Promise<void> {
+    try {
+      await this.#claim(this.#items);
+    } catch (error) {
+      this.#settings.onError(error, 'claim', getKeys(this.#items));
+      setState(this.#items, 'unavailable');
+    }
+    if (this.claimed.length > 0) this.#setTimer();
+  }
+
+  /** Renews a lease that is half over, as after failed renewals. Resolves to false if the store fails. */
+  async ensure(): Promise<boolean> {
+    return systemClock.now() < this.#endsAt - this.#settings.leaseMs / 2 || this.#renew();
+  }
+
+  /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat finished work. */
+  async commit(items: readonly WorkItem[]): Promise<void> {
+    const { store, retainMs, onError } = this.#settings;
+    const keys = getKeys(items);
+    let giveUpAt: number | undefined;
+    for (let pauseMs = FIRST_COMMIT_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_COMMIT_PAUSE_MS)) {
+      try {
+        return await this.#limit(async () => store.commit(keys, { retainMs }));
+      } catch (error) {
+        onError(error, 'commit', keys);
+      }
+      giveUpAt ??= systemClock.now() + COMMIT_TRIES_MS;
+      const remainingMs = giveUpAt - systemClock.now();
+      if (remainingMs <= 0) return;
+      await sleep(Math.min(pauseMs, remainingMs));
+    }
+  }
+
+  /** Ends the renewals, and releases the items that are not done. */
+  async release(): Promise<void> {
+    this.#timer.clear();
+    const released = this.#releaseUndone();
+    // Do not wait for a store that may be down.
+    if (!isStoreDown(this.#items)) await released;
+  }
+
+  /** Sets the timer to the next renewal, or to the end of the lease if that comes first. The timer does not keep the process alive. */
+  #setTimer(): void {
+    const renewAt = systemClock.now() + this.#settings.leaseMs / 3;
+    this.#timer.set(this.lost.aborted ? renewAt : Math.min(renewAt, this.#endsAt), false);
+  }
+
+  #onTimer(): void {
+    if (systemClock.now() >= this.#endsAt) this.#lose('another process may now handle the event, too');
+    void this.#renew();
+    this.#setTimer();
+  }
+
+  /** Shares a renewal that is under way. Never rejects; resolves to false if the store fails. */
+  #renew(): Promise<boolean> {
+    this.#renewal ??= this.#sendRenewal().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #sendRenewal(): Promise<boolean> {
+    const { claimed } = this;
+    const items = select(this.#items, ...LEASED_STATES);
+    // Another receiver has taken over all items.
+    if (items.length === 0) return true;
+    try {
+      await this.#claim(items);
+    } catch (error) {
+      this.#settings.onError(error, 'renew', getKeys(items));
+      return false;
+    }
+    if (select(claimed, 'busy', 'duplicate').length > 0) this.#lose('another process now handles the event');
+    return true;
+  }
+
+  async #claim(items: readonly WorkItem[]): Promise<void> {
+    const { store, leaseMs } = this.#settings;
+    const keys = getKeys(items);
+    const claimedAt = systemClock.now();
+    let claims: readonly Claim[];
+    try {
+      const reply = await this.#limit(async () => store.claim(keys, { token: this.#token, leaseMs }));
+      claims = checkClaims(reply, keys.length);
+    } catch (error) {
+      if (error instanceof StoreTimeoutError) this.#lateClaims.push(error.lateReply);
+      throw error;
+    }
+    this.#endsAt = claimedAt + leaseMs;
+    for (const [index, item] of items.entries()) {
+      const claim = claims[index];
+      // The other items have their outcome already.
+      if (claim !== undefined && (isOpen(item) || isClaimed(item))) applyClaim(item, claim);
+    }
+  }
+
+  #lose(reason: string): void {
+    const message =
+      `The lease of the event was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs}), and ${reason}; ` +
+      'stop this callback, and raise `leaseMs` if this happens often';
+    this.#lost.abort(new TrackingError(message));
+  }
+
+  /** Releases what is not done. The attempt of a failed item counts. */
+  async #releaseUndone(): Promise<void> {
+    const failed = select(this.#items, 'failed');
+    const others = select(this.#items, ...UNCOUNTED_STATES);
+    await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others, true)]);
+    // A late claim can reach the store after this release. It then leases the keys again and counts one more attempt. So release
+    // the keys again after the late claim, and take this attempt back.
+    const releaseAgain = () => this.#release([...failed, ...others], true);
+    for (const late of this.#lateClaims) void late.then(releaseAgain).catch(() => {});
+  }
+
+  async #tryRelease(items: readonly WorkItem[], uncounted: boolean): Promise<void> {
+    try {
+      await this.#release(items, uncounted);
+    } catch (error) {
+      // If the store is down, its failed claim was reported already.
+      if (!isStoreDown(this.#items)) this.#settings.onError(error, 'release', getKeys(items));
+    }
+  }
+
+  async #release(items: readonly WorkItem[], uncounted: boolean): Promise<void> {
+    if (items.length === 0) return;
+    // Wait for a running renewal before releasing.
+    await this.#renewal;
+    const options = { token: this.#token, uncounted };
+    await this.#limit(async () => this.#settings.store.release(getKeys(items), options));
+  }
+
+  /** Limits the time of a store that does not limit its calls itself. */
+  #limit<Result>(call: () => Promise<Result>): Promise<Result> {
+    const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
+    return ownsTimeLimit ? call() : callStore(call, storeTimeoutMs);
+  }
+}
