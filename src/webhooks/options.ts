@@ -88,16 +88,15 @@ export interface InboxErrorContext {
 
 /** Options of an inbox; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** How long a lease lasts, in milliseconds. It is renewed while the callback runs. Default: 60,000. */
+  /** How long the lease of an event lasts, in milliseconds. It is renewed while the callback runs. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /**
    * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
    * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
-   * event to `onDeadLetter` without another call. If a webhook contains several such events, only the first one goes to
-   * `onDeadLetter` without a call; the callback gets the others once more, because perhaps only the first one ends the process.
-   * Default: 10 with `onDeadLetter`; without `onDeadLetter`, there is no limit.
+   * event to `onDeadLetter` without another call. Without `onDeadLetter`, there is no limit, but an event that was attempted 10
+   * times is called after all other events of its webhook. Default: 10 with `onDeadLetter`.
    */
   readonly maxAttempts?: number | undefined;
   /**
@@ -109,8 +108,9 @@ export interface InboxOptions {
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each failure of a callback or of the store, for each message that causes a 422, and once for each field with an
-   * unexpected type. Default: writes to `logger`, but at most one failure of the store a minute.
+   * Called for each failure of a callback or of the store, for each message that causes a 422, and for each message in which a
+   * field has an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed
+   * by a success. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */
@@ -164,9 +164,9 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   renew:
     'The store could not renew the lease of events, so another process may handle these events, too. Reason: ',
   commit:
-    'The store could not mark events as handled, so they may be handled again if they are delivered again. Reason: ',
+    'The store could not mark events as handled. This is tried again for ten seconds; if it fails every time, a redelivery handles these events again. Reason: ',
   release:
-    'The store could not end the lease of events that were not handled, so they can be handled again only after `leaseMs`. Reason: ',
+    'The store could not end the lease of events that were not handled, so another attempt is possible only after `leaseMs`. Reason: ',
   parse: '',
   callback: 'A webhook callback failed',
   deadLetter: '`onDeadLetter` failed: ',

@@ -117,6 +117,21 @@ describe('a commit that fails', () => {
     expect(await inbox.process(E1, nothing)).toMatchObject({ duplicates: 1 });
   });
 
+  test('two commits fail and the third succeeds → onError gets each failure, and the event is done', async () => {
+    const store = new ScriptedStore();
+    let commits = 0;
+    store.on('commit', () => (commits++ < 2 ? fail() : undefined));
+    const onError = vi.fn();
+    const processing = makeInbox({ store, onError }).process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    const context = { operation: 'commit', keys: [buildKey('e1')] };
+    expect(onError.mock.calls).toEqual([
+      [down, context],
+      [down, context],
+    ]);
+  });
+
   test('commits that always fail → tried for ten seconds, then done, because a 503 would repeat the event for certain', async () => {
     const store = new ScriptedStore();
     store.on('commit', fail);
