@@ -147,7 +147,7 @@ export class WebhookInbox {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { onDeadLetter } = this.#settings;
-    if (onDeadLetter === undefined || !isClaimed(item)) return;
+    if (onDeadLetter === undefined) return;
     // Otherwise two receivers could report the same dead letter.
     if (!(await lease.ensure())) return setState(lease.claimed, 'unavailable');
     // After an abort no callback is called any more. The next delivery gives the event to `onDeadLetter`.
@@ -175,8 +175,7 @@ export class WebhookInbox {
     try {
       await callWithTimeout(() => callback(context), callbackTimeoutMs, controller);
     } catch (error) {
-      // Items that another receiver has taken over meanwhile did not fail here.
-      for (const item of items) if (isClaimed(item)) item.error = error;
+      for (const item of items) item.error = error;
       // A callback that was cut short by us has not failed.
       if (signal?.aborted) return 'interrupted';
       if (lease.lost.aborted) return 'unavailable';

@@ -156,6 +156,24 @@ describe('every third of a lease', () => {
     expect((await processing).outcome).toBe('done');
   });
 
+  test('a renewal that takes longer than a third of the lease → no second renewal beside it', async () => {
+    const { store, processing, end } = await begin(['e1'], new ScriptedStore(), { leaseMs: 6_000 });
+    store.on('claim', () => new Promise((resolve) => setTimeout(resolve, 3_000)));
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(store.operations).toEqual(['claim', 'claim']);
+    await end('e1');
+    expect((await processing).outcome).toBe('done');
+  });
+
+  test('the lease is lost during the commit → the signal of the callback, which has ended, does not abort', async () => {
+    const { store, processing, end, isAborted } = await begin(['e1'], new ScriptedStore(), { leaseMs: 900 });
+    store.before = away;
+    await end('e1');
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(isAborted('e1')).toBe(false);
+    expect((await processing).outcome).toBe('done');
+  });
+
   test('a callback fails during a renewal → one release, after the end of the renewal', async () => {
     const { store, processing, end } = await begin(['e1']);
     const slow = deferred();
@@ -182,6 +200,8 @@ describe('an event that another receiver took over', () => {
     steal(stolen, store);
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
     expect(isAborted('e1')).toBe(isTold);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.calls.filter(({ keys }) => keys.length === 0)).toEqual([]);
     await end('e1');
     await end('e2');
     const busy = stolen === 'e2' ? [buildKey('e2')] : [];
@@ -265,8 +285,17 @@ describe('a renewal that reaches the store after its time limit', () => {
     expect(next.mock.lastCall).toMatchObject([{}, { attempt: 2 }]);
   });
 
+  test('it rejects at last, although it was carried out → released again', async () => {
+    const { store, late } = await failDuringHangs(1);
+    expect(store.operations.at(-1)).toBe('release');
+    const released = store.operations.length;
+    late[0]?.reject(new Error('connection closed'));
+    await vi.advanceTimersByTimeAsync(1);
+    expect(store.operations.slice(released)).toEqual(['release']);
+  });
+
   test.each([
-    ['the renewal rejects at last', () => {}, true],
+    ['it rejects at last', () => {}, true],
     ['the release after it rejects', (store: ScriptedStore) => store.on('release', away), false],
   ])('%s → no unhandled rejection', async (_title, prepare, rejects) => {
     const onUnhandled = vi.fn();
@@ -344,23 +373,30 @@ describe('a store that is away for a whole lease', () => {
     expect(await store.lease('e1')).toBe('done');
   });
 
-  test('the callback rejects after that, at its last attempt → unavailable, no dead letter, attempt 1 again', async () => {
-    const [onDeadLetter, onError] = [vi.fn(), vi.fn()];
-    const options = { maxAttempts: 1, onDeadLetter, onError };
-    const { store, processing, end } = await begin(['e1'], undefined, options);
-    store.on('claim', away);
-    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-    await end('e1', failure);
-    expect(await processing).toMatchObject({
-      outcome: 'unavailable',
-      failures: [],
-      unavailable: [buildKey('e1')],
-    });
-    expect(onDeadLetter).not.toHaveBeenCalled();
-    expect(onError).not.toHaveBeenCalledWith(failure, expect.anything());
-    store.before = () => {};
-    const handle = vi.fn();
-    await makeInbox({ store }).process(payload(tracking('t1', 'e1')), handle);
-    expect(handle.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
-  });
+  test.each([
+    ['still away', false],
+    ['back again', true],
+  ])(
+    'the callback rejects after that, at its last attempt, the store is %s → unavailable, no dead letter, attempt 1 again',
+    async (_title, isBack) => {
+      const [onDeadLetter, onError] = [vi.fn(), vi.fn()];
+      const options = { maxAttempts: 1, onDeadLetter, onError };
+      const { store, processing, end } = await begin(['e1'], undefined, options);
+      store.on('claim', away);
+      await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+      if (isBack) store.before = () => {};
+      await end('e1', failure);
+      expect(await processing).toMatchObject({
+        outcome: 'unavailable',
+        failures: [],
+        unavailable: [buildKey('e1')],
+      });
+      expect(onDeadLetter).not.toHaveBeenCalled();
+      expect(onError).not.toHaveBeenCalledWith(failure, expect.anything());
+      store.before = () => {};
+      const handle = vi.fn();
+      await makeInbox({ store }).process(payload(tracking('t1', 'e1')), handle);
+      expect(handle.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
+    },
+  );
 });

@@ -62,16 +62,20 @@ describe('a claim that fails', () => {
     expect(await inbox.process(body, nothing)).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
   });
 
-  test('a claim before onDeadLetter fails → onDeadLetter is not called, the event is unavailable, a handled event stays', async () => {
+  test('the renewal of a half-over lease hangs before onDeadLetter → not called, all events are unavailable after 4.5 s', async () => {
+    const store = new ScriptedStore();
     const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store: makeStoreThatGoesDown(), maxAttempts: 1, onDeadLetter });
-    const report = await inbox.process(TWO, ({ eventId }) => {
-      if (eventId === 'e1') return;
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter });
+    const onEvents = () => {
+      store.before = hang;
       vi.advanceTimersByTime(HALF_LEASE_MS);
       throw failure;
-    });
+    };
+    const processing = inbox.process(TWO, { onEvents });
+    await vi.advanceTimersByTimeAsync(4_500);
+    const report = await processing;
     expect(onDeadLetter).not.toHaveBeenCalled();
-    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS });
   });
 
   test('a claim fails while another receiver holds an event → no further claim for that event', async () => {
