@@ -1,7 +1,10 @@
-import { MAX_TIMER_MS } from '../common/clock.ts';
+import { MAX_TIMER_MS, sleep, systemClock } from '../common/clock.ts';
 import { hasMethods, option } from '../common/validation.ts';
-import { TrackingError } from '../errors.ts';
 import { callStore } from '../webhooks/dedupe-store.ts';
+
+/** How long a statement is sent again that meets conflicts. It leaves time to answer a claim within the limit of the call. */
+const MAX_RETRY_MS = 1_000;
+const MAX_PAUSE_MS = 200;
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {
@@ -35,6 +38,37 @@ interface ConnectionPool extends Queryable {
   ): Promise<PooledConnection> | undefined;
 }
 
+/** The SQLSTATE of an error of the database. */
+export function getSqlState(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+/**
+ * True if a statement failed because of another transaction: it waited too long for a lock (55P03), it was in a deadlock (40P01),
+ * or the transactions could not be serialized (40001). The statement has done nothing then, so it can be sent again.
+ */
+function isConflict(error: unknown): boolean {
+  return ['55P03', '40P01', '40001'].some((state) => state === getSqlState(error));
+}
+
+/** Sends a statement again after each conflict, for half of `limitMs` from `startedAt` and for a second at most. */
+export async function retryConflicts<Result>(
+  send: () => Promise<Result>,
+  limitMs: number,
+  startedAt: number,
+): Promise<Result> {
+  const giveUpAt = startedAt + Math.min(limitMs / 2, MAX_RETRY_MS);
+  for (;;) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isConflict(error) || systemClock.now() >= giveUpAt) throw error;
+    }
+    // The pause is random, because two transactions that were in conflict must not try again in step.
+    await sleep(Math.min(limitMs / 10, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));
+  }
+}
+
 /**
  * Runs a statement on a connection that the pool lends. A half-open connection never replies, so it is destroyed after twice
  * `limitMs`, and the pool may open another one. Until then, a late reply to a claim still tells which keys were claimed.
@@ -46,12 +80,13 @@ async function withConnection<Result>(
 ): Promise<Result> {
   if (!lendsConnections(pool)) return run(pool);
   const connection = await borrow(pool);
-  // An error may be about the connection, so destroy the connection, as `pool.query` does.
-  let mustDestroy = true;
+  let mustDestroy = false;
   try {
-    const result = await callStore(() => run(connection), Math.min(2 * limitMs, MAX_TIMER_MS));
-    mustDestroy = false;
-    return result;
+    return await callStore(() => run(connection), Math.min(2 * limitMs, MAX_TIMER_MS));
+  } catch (error) {
+    // An error may be about the connection, so destroy the connection, as `pool.query` does. A conflict is not.
+    mustDestroy = !isConflict(error);
+    throw error;
   } finally {
     connection.off?.('error', ignore);
     connection.release(mustDestroy);
@@ -80,47 +115,107 @@ function lendsConnections(pool: Queryable): pool is ConnectionPool {
   return hasMethods(pool, 'connect') && 'totalCount' in pool && typeof pool.totalCount === 'number';
 }
 
+/** An item of a call, which waits for its result. */
+interface Entry<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+  /** When the call was made, on `systemClock`. */
+  readonly startedAt: number;
+  /** True if the call has rejected. */
+  isAbandoned: boolean;
+}
+
 /**
- * Calls made while a statement is under way share the next statement; if it fails, all of them fail. After `limitMs` a call
- * rejects and the next statement starts. A call that has rejected while it waited is not sent.
+ * Calls made while a statement is under way share the next statement. If a statement meets a conflict, each half of its items is sent
+ * alone, and so on, so that soon only the items in conflict wait; a single item is tried again for a while. If a statement fails for
+ * another reason, the calls of its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected
+ * is not sent any more.
  *
  * @param send - sends one statement for all items, and resolves to one result for each
+ * @param resolveConflict - finds the result of an item whose last try met a conflict. Default: rejects with the error of that try
  */
 export function batched<Item, Result>(
   pool: Queryable,
   limitMs: number,
   send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
+  resolveConflict: (connection: Queryable, item: Item, error: unknown) => Promise<Result> = rethrow,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
-  type Items = readonly Item[];
-  /** The items of each call that waits for the next statement. */
-  let waiting = new Set<Items>();
-  /** The results of each call of the next statement; undefined if no call waits for it. */
-  let results: Promise<ReadonlyMap<Items, readonly Result[]>> | undefined;
+  type Entries = readonly Entry<Item, Result>[];
+  /** The items of the next statement. */
+  let waiting: Entry<Item, Result>[] = [];
   let canSend: Promise<unknown> = Promise.resolve();
 
   function sendWaiting() {
-    const batch = waiting;
-    waiting = new Set();
-    results = undefined;
-    const sent = withConnection(pool, limitMs, async (connection) => {
-      // Read the batch now, because calls that gave up while they waited for the connection have left it.
-      const calls = [...batch];
-      const all = calls.length === 0 ? [] : [...(await send(connection, calls.flat()))];
-      return new Map(calls.map((items) => [items, all.splice(0, items.length)]));
-    });
+    const entries = waiting;
+    waiting = [];
+    const sent = sendTogether(entries);
     // A statement that takes too long goes on, but later calls do not wait for it.
     canSend = callStore(() => sent, limitMs).catch(() => {});
-    return sent;
+    sent.catch((error) => recover(entries, error));
+  }
+
+  function sendTogether(entries: Entries): Promise<void> {
+    return withConnection(pool, limitMs, async (connection) => {
+      // Look now, because calls may have given up while they waited for the connection.
+      const wanted = entries.filter(({ isAbandoned }) => !isAbandoned);
+      if (wanted.length === 0) return;
+      const items = wanted.map(({ item }) => item);
+      for (const [index, result] of (await send(connection, items)).entries()) wanted[index]?.resolve(result);
+    });
+  }
+
+  function recover(entries: Entries, error: unknown): void {
+    if (!isConflict(error)) {
+      for (const { reject } of entries) reject(error);
+    } else if (entries.length === 1) {
+      for (const entry of entries) void sendAlone(entry);
+    } else {
+      const middle = Math.ceil(entries.length / 2);
+      for (const half of [entries.slice(0, middle), entries.slice(middle)]) {
+        sendTogether(half).catch((errorOfHalf) => recover(half, errorOfHalf));
+      }
+    }
+  }
+
+  async function sendAlone(entry: Entry<Item, Result>): Promise<void> {
+    const { item, resolve, reject, startedAt } = entry;
+    try {
+      await retryConflicts(() => sendTogether([entry]), limitMs, startedAt);
+    } catch (error) {
+      if (!isConflict(error)) return reject(error);
+      withConnection(pool, limitMs, (connection) => resolveConflict(connection, item, error)).then(
+        resolve,
+        reject,
+      );
+    }
   }
 
   return async (items) => {
-    const batch = waiting.add(items);
-    results ??= canSend.then(sendWaiting);
-    const own = results.then((all) => all.get(items) ?? Promise.reject(new TrackingError('Not sent')));
+    if (items.length === 0) return [];
+    const startedAt = systemClock.now();
+    const entries: Entry<Item, Result>[] = [];
+    const results = items.map(
+      (item) =>
+        new Promise<Result>((resolve, reject) =>
+          entries.push({ item, resolve, reject, startedAt, isAbandoned: false }),
+        ),
+    );
+    if (waiting.length === 0) void canSend.then(sendWaiting);
+    waiting = waiting.concat(entries);
+    const all = async () => {
+      // Wait for all items even if one fails, so that a release cannot overtake a claim.
+      await Promise.allSettled(results);
+      return Promise.all(results);
+    };
     try {
-      return await callStore(() => own, limitMs, 'commandTimeoutMs');
+      return await callStore(all, limitMs, 'commandTimeoutMs');
     } finally {
-      batch.delete(items);
+      for (const entry of entries) entry.isAbandoned = true;
     }
   };
+}
+
+async function rethrow(_connection: Queryable, _item: unknown, error: unknown): Promise<never> {
+  throw error;
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
+import { systemClock } from '../common/clock.ts';
 import { type OptionShape, timeoutOption } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { reportDriverErrors } from '../observability/logger.ts';
@@ -10,7 +11,7 @@ import {
   OUTLASTS_SENDER_MS,
   storableKey,
 } from '../webhooks/dedupe-store.ts';
-import { batched, type Queryable, queryableOption } from './connection.ts';
+import { batched, getSqlState, type Queryable, queryableOption, retryConflicts } from './connection.ts';
 import { buildStatements } from './table.ts';
 
 /** One statement of a purge deletes at most this many rows, so that no transaction takes long. */
@@ -23,7 +24,8 @@ const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 export interface PostgresDedupeStoreOptions {
   /**
    * A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. You close it yourself.
-   * Only a pool recovers from connections that no longer reply: the store lets it replace them.
+   * Only a pool recovers from connections that no longer reply: the store lets it replace them. Poolers in transaction mode, such
+   * as PgBouncer, work.
    */
   readonly pool: Queryable;
   /** Name of the table, with its schema if it has one. Default: `tracking_inbox`. */
@@ -31,7 +33,7 @@ export interface PostgresDedupeStoreOptions {
   /**
    * Time limit of one call in milliseconds, including all waits. A call waits for a connection, and for the statement of the calls
    * before it: the store sends one claim at a time, and waiting calls share the next one. Commits and releases do the same.
-   * Default: 2,000.
+   * A statement waits for a locked row for a hundredth of this time, and at least 1 ms. Default: 2,000.
    */
   readonly commandTimeoutMs?: number | undefined;
 }
@@ -52,7 +54,8 @@ interface ClaimRequest {
 interface ReleaseRequest {
   readonly key: string;
   readonly token: string;
-  readonly uncounted: boolean;
+  /** 1 takes the attempt of the claim back. A number, because some drivers send a list of booleans as one boolean. */
+  readonly uncounted: 0 | 1;
 }
 
 interface CommitRequest {
@@ -63,6 +66,8 @@ interface CommitRequest {
 /** A row of a reply; drivers may return numbers as text. */
 interface Row {
   readonly key: string;
+  /** The token of the lease; only `read` returns it. */
+  readonly token?: string | null;
   readonly attempts: unknown;
   readonly done: boolean | null;
   readonly retry_after_ms: unknown;
@@ -72,7 +77,9 @@ interface Row {
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
  * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly.
- * Methods reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`.
+ * Methods reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`. If another
+ * transaction has locked the row of a key, a claim of this key is busy, and a commit, a release or a renewal is tried for a second.
+ * Calls for other keys do not wait. Every isolation level works.
  * Leases and retention run on the clock of the server, so fake timers do not move them.
  *
  * @example
@@ -87,8 +94,8 @@ export class PostgresDedupeStore implements DedupeStore {
   readonly #pool: Queryable;
   readonly #statements: ReturnType<typeof buildStatements>;
   readonly #claim: (requests: readonly ClaimRequest[]) => Promise<readonly Claim[]>;
-  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly unknown[]>;
-  readonly #release: (requests: readonly ReleaseRequest[]) => Promise<readonly unknown[]>;
+  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly undefined[]>;
+  readonly #release: (requests: readonly ReleaseRequest[]) => Promise<readonly undefined[]>;
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
@@ -98,8 +105,14 @@ export class PostgresDedupeStore implements DedupeStore {
     const { pool, table, commandTimeoutMs } = checkOptions(storeOptions, options);
     this.commandTimeoutMs = commandTimeoutMs;
     this.#pool = pool;
-    this.#statements = buildStatements(table);
-    this.#claim = batched(pool, commandTimeoutMs, (client, requests) => this.#sendClaims(client, requests));
+    // Short, because all calls that share the statement wait, and so do calls that need the connection.
+    this.#statements = buildStatements(table, Math.max(1, Math.floor(commandTimeoutMs / 100)));
+    this.#claim = batched(
+      pool,
+      commandTimeoutMs,
+      (client, requests) => this.#sendClaims(client, requests),
+      (client, request, error) => this.#readClaim(client, request, error),
+    );
     this.#commit = batched(pool, commandTimeoutMs, (client, requests) => this.#sendCommits(client, requests));
     this.#release = batched(pool, commandTimeoutMs, (client, requests) =>
       this.#sendReleases(client, requests),
@@ -113,7 +126,8 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   /**
-   * Deletes the events whose retention has ended. Once a day is enough; each call reads all rows, but receivers do not wait.
+   * Deletes the events whose retention has ended. Once a day is enough; each call reads all rows, but receivers do not wait, and
+   * rows that a receiver has locked are left for the next purge.
    *
    * @returns how many events were deleted
    */
@@ -121,7 +135,12 @@ export class PostgresDedupeStore implements DedupeStore {
     let purged = 0;
     let count: number;
     do {
-      count = (await this.#run(this.#pool, 'purge', MAX_PURGED_AT_ONCE)).length;
+      const rows = await retryConflicts(
+        () => this.#run(this.#pool, 'purge', MAX_PURGED_AT_ONCE),
+        this.commandTimeoutMs,
+        systemClock.now(),
+      );
+      count = rows.length;
       purged += count;
     } while (count === MAX_PURGED_AT_ONCE);
     return purged;
@@ -139,7 +158,7 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
-    await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted })));
+    await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted: uncounted ? 1 : 0 })));
   }
 
   /**
@@ -158,18 +177,27 @@ export class PostgresDedupeStore implements DedupeStore {
     });
   }
 
-  #sendCommits(client: Queryable, requests: readonly CommitRequest[]): Promise<readonly unknown[]> {
-    const retainMsByKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
-    return this.#run(client, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
+  /** Reads the state of a key whose row stayed locked. If the claim was a renewal, it has failed, but the lease is not lost. */
+  async #readClaim(client: Queryable, { key, token }: ClaimRequest, error: unknown): Promise<Claim> {
+    const [row] = await this.#run(client, 'read', [key]);
+    if (row?.token === token) throw error;
+    return row === undefined ? BUSY : toClaim(row);
   }
 
-  #sendReleases(client: Queryable, requests: readonly ReleaseRequest[]): Promise<readonly unknown[]> {
-    return this.#run(client, 'release', ...toColumns(requests, 'key', 'token', 'uncounted'));
+  async #sendCommits(client: Queryable, requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
+    const retainMsByKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
+    await this.#run(client, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
+    return requests.map(() => undefined);
+  }
+
+  async #sendReleases(client: Queryable, requests: readonly ReleaseRequest[]): Promise<readonly undefined[]> {
+    await this.#run(client, 'release', ...toColumns(requests, 'key', 'token', 'uncounted'));
+    return requests.map(() => undefined);
   }
 
   async #run(
     client: Queryable,
-    statement: 'claim' | 'commit' | 'release' | 'purge',
+    statement: 'claim' | 'read' | 'commit' | 'release' | 'purge',
     ...values: readonly unknown[]
   ): Promise<readonly Row[]> {
     try {
@@ -177,7 +205,7 @@ export class PostgresDedupeStore implements DedupeStore {
       // Safe cast: every driver returns a row as an object by column name unless it is asked for arrays.
       return rows as Row[];
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE)) throw error;
+      if (getSqlState(error) !== UNDEFINED_TABLE) throw error;
       const advice = 'call `createTable()`, or run `inboxTableSql()` in a migration';
       throw new ConfigurationError(`The table ${this.#statements.name} does not exist; ${advice}`, {
         cause: error,

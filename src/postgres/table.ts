@@ -54,14 +54,26 @@ const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '
 /** Statements lock rows in this order, so that receivers do not deadlock. */
 const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
 
+/** The state of a row that was not claimed: no attempt, whether the event is done, and when its lease ends. */
+const STATE = `NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
+  ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms`;
+
 /**
  * Builds the statements of a store; all times are on the server's clock. `$1` of `claim`, `commit` and `release` is a list of
- * keys, and the other lists have one value for each key.
+ * keys, and the other lists have one value for each key. Each of the three waits for a lock at most `lockTimeoutMs`, because the
+ * calls that share it wait, too.
  *
  * @throws ConfigurationError if the name of the table is invalid
  */
-export function buildStatements(table: string | undefined) {
+export function buildStatements(table: string | undefined, lockTimeoutMs: number) {
   const name = quoteTable(table);
+  // PostgreSQL reads `lock_timeout` when it begins to wait for a lock, so a statement can set it for itself. It is set for the
+  // transaction only, because the connection may serve others (PgBouncer), and set back at the end of the statement, because the
+  // transaction may be the caller's own.
+  const setting = `setting AS (
+  SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', '${lockTimeoutMs}', true)
+)`;
+  const restore = "set_config('lock_timeout', setting.former, true)";
   return {
     name,
 
@@ -74,10 +86,10 @@ END $migration$`,
     // Returns the attempt of each claimed key, and the state of the other keys as it was when the statement began. A key that
     // another receiver has claimed since then may be missing. After `$4` ms an unfinished key is forgotten. The INSERT leaves
     // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other.
-    claim: `WITH claimed AS (
+    claim: `WITH ${setting}, claimed AS (
   INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
   SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
-  FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms)
+  FROM setting, unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms)
   WHERE NOT EXISTS (
     SELECT FROM ${name} AS known
     WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
@@ -91,24 +103,36 @@ END $migration$`,
 )
 SELECT key, attempts, NULL AS done, NULL AS retry_after_ms FROM claimed
 UNION ALL
-SELECT key, NULL, state = 'done' AND NOT ${FORGOTTEN},
-  ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8
-FROM ${name} AS inbox WHERE key = ANY ($1::text[]) AND key NOT IN (SELECT key FROM claimed)`,
+SELECT key, ${STATE}
+FROM ${name} AS inbox WHERE key = ANY ($1::text[]) AND key NOT IN (SELECT key FROM claimed)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL FROM setting WHERE ${restore} IS NULL`,
 
-    commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
-FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${IN_ORDER}
-ON CONFLICT (key) DO UPDATE SET
-  state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
+    // The state of a key whose row is locked.
+    read: `SELECT key, token, ${STATE} FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
 
-    release: `UPDATE ${name} AS inbox
-SET state = 'failed', token = NULL, lease_until = NULL, attempts = inbox.attempts - held.uncounted::int
-FROM (
-  SELECT leased.key, wanted.uncounted
-  FROM unnest($1::text[], $2::text[], $3::bool[]) AS wanted (key, token, uncounted)
-  JOIN ${name} AS leased ON leased.key = wanted.key AND leased.token = wanted.token AND leased.state = 'leased'
-  ORDER BY leased.key COLLATE "C" FOR UPDATE OF leased
-) AS held WHERE inbox.key = held.key`,
+    commit: `WITH ${setting}, done AS (
+  INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+  SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
+  FROM setting, unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${IN_ORDER}
+  ON CONFLICT (key) DO UPDATE SET
+    state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at
+  RETURNING key
+)
+SELECT ${restore} FROM setting, (SELECT count(*) FROM done) AS finished`,
+
+    release: `WITH ${setting}, released AS (
+  UPDATE ${name} AS inbox
+  SET state = 'failed', token = NULL, lease_until = NULL, attempts = inbox.attempts - held.uncounted
+  FROM (
+    SELECT leased.key, wanted.uncounted
+    FROM setting, unnest($1::text[], $2::text[], $3::int[]) AS wanted (key, token, uncounted)
+    JOIN ${name} AS leased ON leased.key = wanted.key AND leased.token = wanted.token AND leased.state = 'leased'
+    ORDER BY leased.key COLLATE "C" FOR UPDATE OF leased
+  ) AS held WHERE inbox.key = held.key
+  RETURNING inbox.key
+)
+SELECT ${restore} FROM setting, (SELECT count(*) FROM released) AS finished`,
 
     // Skips locked rows, so that it does not wait for receivers. `$1` limits the number of rows.
     purge: `DELETE FROM ${name} WHERE key IN (

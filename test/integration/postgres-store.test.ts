@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { PostgresDedupeStore } from '../../src/postgres/index.ts';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
 import { useSchema } from './postgres-schema.ts';
 import { describeWithPostgres } from './services.ts';
@@ -23,6 +24,31 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
 
   describe('contract', () => {
     testDedupeStoreContract(() => store);
+  });
+
+  describe('contract, with an adapter of postgres.js as pool', () => {
+    const sql = postgres(url, { max: 4, onnotice: () => {} });
+    afterAll(() => sql.end());
+    const adapter: Queryable = {
+      // Safe cast: postgres.js takes every value that the store sends.
+      query: async (text, values) => ({
+        rows: await sql.unsafe(text, values as postgres.ParameterOrJSON<never>[]),
+      }),
+    };
+    const ownStore = new PostgresDedupeStore({ pool: adapter, table });
+    testDedupeStoreContract(() => ownStore);
+
+    test('a locked key → busy, and its purge succeeds', async () => {
+      await ownStore.createTable();
+      await ownStore.claim(['locked-for-postgres.js'], { token: 'first', leaseMs: 1 });
+      const client = await pool.connect();
+      onTestFinished(() => client.release(true));
+      await client.query('BEGIN');
+      await client.query(`SELECT FROM ${table} WHERE key = 'locked-for-postgres.js' FOR UPDATE`);
+      const claims = await ownStore.claim(['locked-for-postgres.js'], { token: 'mine', leaseMs: 60_000 });
+      expect(claims).toMatchObject([{ status: 'busy' }]);
+      expect(await ownStore.purge()).toBeTypeOf('number');
+    });
   });
 
   test('a client in place of a pool → concurrent calls all succeed', async () => {
