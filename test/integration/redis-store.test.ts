@@ -82,6 +82,17 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(days * DAY_MS - 60_000);
   });
 
+  test.each([undefined, true])(
+    'a key released with uncounted %s → kept for a week, so that attempts are counted over all redeliveries',
+    async (uncounted) => {
+      const store = new RedisDedupeStore({ redis: admin, keyPrefix });
+      const key = randomUUID();
+      await store.claim([key], LEASE);
+      await store.release([key], { token: LEASE.token, uncounted });
+      expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(7 * DAY_MS - 60_000);
+    },
+  );
+
   test('a committed key → keeps only its state, for retainMs', async () => {
     const store = new RedisDedupeStore({ redis: admin, keyPrefix });
     const key = randomUUID();
