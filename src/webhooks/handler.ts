@@ -26,8 +26,10 @@ import {
   CALLBACK_OPTIONS,
   checkCallbacks,
   DEFAULT_STORE_TIMEOUT_MS,
+  type EventCallback,
   INBOX_OPTIONS,
   type InboxOptions,
+  type ProcessOptions,
   type WebhookCallbacks,
 } from './options.ts';
 import {
@@ -44,6 +46,15 @@ const RESPONSE_MARGIN_MS = 1_000;
 export type WebhookHandlerOptions = HandlerOptions &
   ({ readonly inbox?: undefined } | { readonly store?: undefined });
 
+/** The part of a `WebhookInbox` that a handler uses. */
+interface BodyProcessor {
+  process(
+    body: unknown,
+    callbacks: EventCallback | WebhookCallbacks,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport>;
+}
+
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
    * The webhook secret, a list of secrets, a function that returns them for each webhook, or `false` to accept webhooks from
@@ -52,7 +63,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** A `WebhookInbox` that you created, for example to share it among handlers. Default: a new inbox with `store`. */
-  readonly inbox?: Pick<WebhookInbox, 'process'> | undefined;
+  readonly inbox?: BodyProcessor | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
   /** Maximum length of a body, in bytes. Default: 2,097,152 (2 MiB). */

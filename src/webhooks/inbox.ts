@@ -3,8 +3,9 @@ import { linkedController, onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
 import { withTimeLimit } from '../common/guarded.ts';
-import { delayOption, type OptionShape } from '../common/validation.ts';
+import { delayOption, type OptionShape, option } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
+import type { Tracking } from '../schemas/tracking.ts';
 import {
   buildReport,
   getKeys,
@@ -32,7 +33,8 @@ import {
   type WebhookCallbacks,
   type WebhookInboxOptions,
 } from './options.ts';
-import { buildItemError, getField, readWebhook } from './parse.ts';
+import { buildItemError, getField, type ItemIssues, readWebhook } from './parse.ts';
+import { type PolledResults, toWebhookBody } from './results.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -65,9 +67,28 @@ export class WebhookInbox {
   }
 
   /**
+   * Handles the new events of tracking results, oldest first, as those of a webhook: an event is handled once, whichever way it
+   * comes first. A callback that fails does not stop the other callbacks.
+   *
+   * @param results - the result of `trackers.results` or `trackers.track`, or an update of a poll; without events, there is nothing
+   * to do
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns the report; only `done` and `rejected` leave nothing to do for later results
+   * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`; ConfigurationError when callbacks or
+   * options are invalid; the `error` of an update whose poll failed; RangeError like `buildEventKey`
+   * @example
+   * await inbox.process(await client.trackers.results(trackerId), onEvent);
+   */
+  async process(
+    results: Tracking | PolledResults,
+    callbacks: EventCallback | WebhookCallbacks,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport>;
+  /**
    * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the other callbacks.
    *
-   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
+   * @param body - text, UTF-8 bytes, or JSON that is parsed already
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns the report; only `done` and `rejected` leave nothing to redeliver
@@ -75,16 +96,22 @@ export class WebhookInbox {
    * like `buildEventKey`
    */
   async process(
+    body: unknown,
+    callbacks: EventCallback | WebhookCallbacks,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport>;
+  async process(
     payload: unknown,
     callbacks: EventCallback | WebhookCallbacks,
     options: ProcessOptions = {},
   ): Promise<WebhookReport> {
     const settings = this.#settings;
     const checked = checkCallbacks(callbacks);
-    const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
+    const { busyTimeoutMs, signal, receivedAt } = checkOptions(processOptions, options);
     const giveUpAt = systemClock.now() + busyTimeoutMs;
-    const parsed = readWebhook(payload);
-    reportIssues(settings, parsed);
+    const body = toWebhookBody(payload, receivedAt);
+    const parsed = readWebhook(body);
+    reportIssues(settings, parsed, body === payload ? 'A webhook' : 'A tracking result');
     const plan = planJobs(parsed.messages, checked);
     const { jobs, items } = plan;
     const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
@@ -195,6 +222,10 @@ export class WebhookInbox {
 const processOptions = z.strictObject({
   busyTimeoutMs: delayOption.default(8_000),
   signal: z.custom<AbortSignal>().optional(),
+  receivedAt: option<Date>(
+    'a valid Date',
+    (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+  ).default(() => new Date(systemClock.wallNow())),
 } satisfies OptionShape<ProcessOptions>);
 
 const REJECTED = 'is invalid, and the invalid part is not handled';
@@ -203,13 +234,17 @@ const MISMATCHED = 'is handled, although some fields have an unexpected type';
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
   { rejected, mismatched, isEnveloped }: ReturnType<typeof readWebhook>,
+  name: string,
 ): void {
-  for (const item of rejected) onError(buildItemError(REJECTED, item, isEnveloped), 'parse', []);
+  const report = (problem: string, item: ItemIssues) => {
+    const subject = isEnveloped ? `\`trackings[${item.index}]\` of a webhook` : name;
+    onError(buildItemError(subject, problem, item), 'parse', []);
+  };
+  for (const item of rejected) report(REJECTED, item);
   for (const { index, issues } of mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
     for (const issue of news) knownMismatches.add(getField(issue));
-    if (news.length > 0)
-      onError(buildItemError(MISMATCHED, { index, issues: news }, isEnveloped), 'parse', []);
+    if (news.length > 0) report(MISMATCHED, { index, issues: news });
   }
 }
 

@@ -15,5 +15,11 @@ export { WebhookInbox } from './inbox.ts';
 export type { WebhookReport } from './items.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
-export type { EventContext, InboxOptions, WebhookCallbacks, WebhookInboxOptions } from './options.ts';
+export type {
+  EventContext,
+  InboxOptions,
+  ProcessOptions,
+  WebhookCallbacks,
+  WebhookInboxOptions,
+} from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';

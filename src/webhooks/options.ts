@@ -123,12 +123,17 @@ export interface WebhookInboxOptions extends InboxOptions {
   readonly store: DedupeStore;
 }
 
-/** Options of one call of `process`. */
+/** Options of one call of `WebhookInbox.process`. */
 export interface ProcessOptions {
   /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
   /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * When the response with the tracking results came. It becomes the `message.metadata.generatedAt` of their events, an ISO 8601
+   * text, because results have no such time. Webhooks keep their own. Default: now.
+   */
+  readonly receivedAt?: Date | undefined;
 }
 
 export const CALLBACK_OPTIONS = {

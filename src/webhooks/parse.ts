@@ -283,18 +283,12 @@ function addIssues(list: ItemIssues[], index: number, find: () => readonly Valid
 
 const MAX_ISSUES_TOLD = 3;
 
-/** @param problem - a verb phrase about the item */
-export function buildItemError(
-  problem: string,
-  { index, issues }: ItemIssues,
-  isEnveloped: boolean,
-): WebhookParseError {
+/** @param problem - a verb phrase about the subject */
+export function buildItemError(subject: string, problem: string, { issues }: ItemIssues): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
   const more = issues.length - MAX_ISSUES_TOLD;
   if (more > 0) messages.push(`and ${more} more problem${more === 1 ? '' : 's'}`);
-  return new WebhookParseError(
-    `${isEnveloped ? `\`trackings[${index}]\` of a webhook` : 'A webhook'} ${problem}: ${messages.join('; ')}`,
-  );
+  return new WebhookParseError(`${subject} ${problem}: ${messages.join('; ')}`);
 }
 
 /** Returns the path of an issue without positions in lists. */

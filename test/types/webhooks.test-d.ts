@@ -1,10 +1,13 @@
 import { expectTypeOf, test } from 'vitest';
+import type { PollManyUpdate, PollUpdate, Tracking } from '../../src/index.ts';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
+  type ProcessOptions,
   type WebhookHandlerOptions,
   WebhookInbox,
 } from '../../src/webhooks/index.ts';
+import type { PolledResults } from '../../src/webhooks/results.ts';
 
 const store = new MemoryDedupeStore();
 const inbox = new WebhookInbox({ store });
@@ -28,4 +31,30 @@ test('a misspelt option → does not compile', () => {
   // @ts-expect-error -- it is `leaseMs`
   const options: WebhookHandlerOptions = { secret: 'whsec', store, leaseMS: 5_000, onEvent };
   expectTypeOf(options).not.toBeAny();
+});
+
+test('results, the update of a poll, and a body of any type → an inbox takes them', () => {
+  type Update = Exclude<PollManyUpdate, { readonly tracking?: undefined }>;
+  expectTypeOf<PollUpdate>().toExtend<PolledResults>();
+  expectTypeOf<Update>().not.toBeNever();
+  expectTypeOf<Update>().toExtend<PolledResults>();
+  expectTypeOf(inbox.process).toBeCallableWith({} as Tracking, onEvent, { receivedAt: new Date() });
+  expectTypeOf(inbox.process).toBeCallableWith({} as PollUpdate, onEvent, { busyTimeoutMs: 0 });
+  expectTypeOf(inbox.process).toBeCallableWith({} as unknown, onEvent);
+});
+
+test('receivedAt as a text → does not compile', () => {
+  // @ts-expect-error -- it is a Date
+  const options: ProcessOptions = { receivedAt: '2026-03-04T17:12:57.000Z' };
+  expectTypeOf(options).not.toBeAny();
+});
+
+test('a function around the process of an inbox, without types of its own → a handler takes it', () => {
+  expectTypeOf(
+    createWebhookHandler({
+      secret: 'whsec',
+      inbox: { process: (body, callbacks, options) => inbox.process(body, callbacks, { ...options }) },
+      onEvent,
+    }),
+  ).toBeFunction();
 });

@@ -1,5 +1,10 @@
 import { beforeEach, vi } from 'vitest';
-import type { Claim, DedupeStore, WebhookInboxOptions } from '../../src/webhooks/index.ts';
+import type {
+  Claim,
+  DedupeStore,
+  WebhookHandlerOptions,
+  WebhookInboxOptions,
+} from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 
 /** Fakes the timers of each test of a file; call it at the file's top. */
@@ -60,7 +65,7 @@ interface TestInboxOptions extends Partial<WebhookInboxOptions> {
 export function makeInbox({
   busyTimeoutMs,
   ...options
-}: TestInboxOptions = {}): Pick<WebhookInbox, 'process'> {
+}: TestInboxOptions = {}): NonNullable<WebhookHandlerOptions['inbox']> {
   const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
   if (busyTimeoutMs === undefined) return inbox;
   return {

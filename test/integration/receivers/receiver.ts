@@ -11,6 +11,7 @@ import {
   type DedupeStore,
   MemoryDedupeStore,
   toNodeHandler,
+  type WebhookHandlerOptions,
   WebhookInbox,
 } from '../../../src/webhooks/index.ts';
 import { inTransaction } from '../in-transaction.ts';
@@ -37,7 +38,7 @@ async function work(): Promise<void> {
 }
 
 /** Makes an inbox wait for busy events for less time than the handler allows. */
-function shortenWaits(inbox: WebhookInbox): Pick<WebhookInbox, 'process'> {
+function shortenWaits(inbox: WebhookInbox): NonNullable<WebhookHandlerOptions['inbox']> {
   return {
     process: (payload, callbacks, options) =>
       inbox.process(payload, callbacks, { ...options, busyTimeoutMs: BUSY_TIMEOUT_MS }),
