@@ -240,7 +240,7 @@ export class ConfigurationError extends TrackingError {
     Object.defineProperty(this, 'rule', { value: rule });
   }
 }
-/** The body of a request is not a webhook; see `tracking-client/webhooks`. */
+/** The body of a request is not a webhook, or tracking results have no tracker; see `tracking-client/webhooks`. */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }

@@ -130,8 +130,8 @@ export interface ProcessOptions {
   /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * When the response with the tracking results came. It becomes the `message.metadata.generatedAt` of their events, an ISO 8601
-   * text, because results have no such time. Webhooks keep their own. Default: now.
+   * The time of the response with tracking results, which becomes the `generatedAt` of their message, because results have none.
+   * A webhook keeps its own `generatedAt`. Default: now.
    */
   readonly receivedAt?: Date | undefined;
 }
