@@ -75,10 +75,11 @@ export class TrackingClient {
   }
 
   /**
-   * Creates a client with other options. Both clients share one limiter, so their calls count together.
+   * Creates a client with other options. Both clients share one limiter, so the calls of one account count together. With another
+   * `apiKey`, the new client counts as another account, unless the option `account` is set.
    *
    * @param options - the options that differ; those that are missing or undefined are inherited
-   * @returns another client
+   * @returns another client; for a subclass, it is made by the constructor of the subclass
    * @throws ConfigurationError that names the invalid option; also for `rateLimit` and `limiter`, which only
    * `new TrackingClient` accepts
    * @example
@@ -94,7 +95,9 @@ export class TrackingClient {
       );
     }
     const { account, limiter } = this.#config;
-    return createClient({
+    // Safe cast: an instance's constructor is its class. The result is of the same class, so a subclass takes the same options.
+    const Client = this.constructor as typeof TrackingClient;
+    return new Client({
       ...this.#options,
       // A new API key may belong to another account, so the new client does not inherit the account.
       ...(options.apiKey === undefined && { account }),
@@ -103,9 +106,4 @@ export class TrackingClient {
       ...Object.fromEntries(changes),
     });
   }
-}
-
-// If code inside the class used the name of the class, a bundler would rename the class to `_TrackingClient` in stack traces.
-function createClient(options: TrackingClientOptions): TrackingClient {
-  return new TrackingClient(options);
 }

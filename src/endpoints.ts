@@ -1,15 +1,6 @@
 import * as z from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
-import {
-  bulkBody,
-  firstInData,
-  inData,
-  recordInData,
-  resendSummary,
-  type Unwrap,
-  wholeBody,
-} from './schemas/envelope.ts';
 import { listOf } from './schemas/record.ts';
 import {
   searchBySchema,
@@ -22,6 +13,15 @@ import {
   trackingSearchInputSchema,
 } from './schemas/tracker.ts';
 import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from './schemas/tracking.ts';
+import {
+  bulkBody,
+  firstInData,
+  inData,
+  recordInData,
+  resendSummary,
+  type Unwrap,
+  wholeBody,
+} from './schemas/unwrap.ts';
 import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**

@@ -7,6 +7,7 @@
 export type { BulkCreation, BulkSummary, CreateManyOptions } from './bulk/create-many.ts';
 export type { BulkOutcome } from './bulk/outcomes.ts';
 export { TrackingClient } from './client.ts';
+export { buildEventKey } from './common/event-keys.ts';
 export type { ValidationIssue } from './common/validation.ts';
 export type { EndpointName } from './endpoints.ts';
 export {
@@ -31,7 +32,6 @@ export {
   TimeoutError,
   TrackingError,
 } from './errors.ts';
-export { buildEventKey } from './events/keys.ts';
 export {
   isNewerEvent,
   latestEvent,
@@ -49,7 +49,7 @@ export {
 } from './events/statuses.ts';
 export { ApiPromise, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
-export type { RateLimitInfo } from './http/raw-response.ts';
+export type { RateLimitInfo } from './http/response-head.ts';
 export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';
 export type { Hooks } from './observability/hooks.ts';

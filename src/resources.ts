@@ -1,7 +1,7 @@
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './bulk/create-many.ts';
+import { canonicalJson } from './common/event-keys.ts';
 import type { Config } from './config/config.ts';
 import type { CallSite } from './errors.ts';
-import { canonicalJson } from './events/keys.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { captureCallSite } from './http/call-errors.ts';
 import { callEndpoint, startCall } from './http/execute.ts';

@@ -37,6 +37,25 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
+  test.each([
+    ['another key → another account, with limits of its own', undefined, 0],
+    ['another key, the old client has an `account` → one limit for both clients', 'shop', 1],
+  ])('%s', async (_what, account, inUse) => {
+    const { client } = makeClient(COURIERS, { rateLimit: {}, account });
+    await client.withOptions({ apiKey: 'another-key' }).couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(inUse);
+  });
+
+  test('a subclass → a client of the subclass', () => {
+    class ShopClient extends TrackingClient {
+      listOrders(): string[] {
+        return [];
+      }
+    }
+    const client = new ShopClient({ baseUrl: BASE_URL, apiKey: API_KEY });
+    expect(client.withOptions({ timeoutMs: 5 })).toBeInstanceOf(ShopClient);
+  });
+
   test('a client without a limiter → the new client has none, either', async () => {
     const { client, requests } = makeClient(COURIERS, { rateLimit: false });
     const changed = client.withOptions({ timeoutMs: 5_000 });

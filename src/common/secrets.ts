@@ -41,6 +41,11 @@ export function maskValue(value: unknown, secret: string, depth = 0): unknown {
   );
 }
 
+/** Like `maskValue`, for JSON parsed from `text`. If the text has neither the secret nor any escape, the value is not copied. */
+export function maskParsed(value: unknown, text: string, secret: string): unknown {
+  return text.includes(secret) || /\\[u/]|%/.test(text) ? maskValue(value, secret) : value;
+}
+
 export function maskHeaders(headers: Headers, secret: string): Headers {
   const masked = new Headers();
   for (const [name, value] of headers) {

@@ -1,3 +1,20 @@
+const MAX_DECODINGS = 8;
+
+/** Decodes until nothing changes, because a lax server may decode `%252e` twice and read a dot. */
+function decode(value: string, rounds = MAX_DECODINGS): string {
+  const decoded = value.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return decoded === value || rounds === 1 ? decoded : decode(decoded, rounds - 1);
+}
+
+/** Tells whether a path holds `.` or `..`, plain or percent-encoded. */
+export function hasDotSegment(path: string): boolean {
+  return decode(path)
+    .split(/[/\\]/)
+    .some((segment) => /^\s*\.\.?\s*$/.test(segment));
+}
+
 const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
 /** True for an `http:` URL of another machine, to which the key would be sent unencrypted (docs/service.md 1.7). */

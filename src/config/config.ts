@@ -21,12 +21,11 @@ import {
 } from '../common/validation.ts';
 import type { TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
-import { LIMITER_SHAPE, type Limiter } from '../limiter/limiter.ts';
+import { LIMITER_SHAPE, type Limiter, type LimiterOptions } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { type Hooks, resolveHooks } from '../observability/hooks.ts';
 import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import type { RetryOptions, TrackingClientOptions } from '../options.ts';
-import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { VERSION } from '../version.ts';
 import { type CallOptions, resolveCallOptions, retryOption } from './call-options.ts';
 
@@ -49,7 +48,8 @@ export interface Config {
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;
-  readonly invalidResponse: InvalidResponseMode;
+  /** Fields that break the schema of a response are kept, or reject the call. */
+  readonly invalidResponse: 'keep' | 'throw';
   readonly maxResponseBytes: number;
 }
 
@@ -64,10 +64,7 @@ const clientOptions = z.strictObject({
   timeoutMs: timeoutOption.optional(),
   totalTimeoutMs: timeoutOption.optional(),
   retry: retryOption,
-  // `false` becomes `{}` here; `resolveConfig` reads the `false` from the original options.
-  rateLimit: z
-    .preprocess((value) => (value === false ? {} : value), z.strictObject(LIMITER_SHAPE))
-    .optional(),
+  rateLimit: z.custom<false | LimiterOptions>().optional(),
   account: z.string(expected('to be a non-empty string')).min(1).optional(),
   limiter: option<Limiter>('a TokenBucketLimiter or a RedisLimiter', (value) =>
     hasMethods(value, 'acquire', 'snapshot'),
@@ -82,6 +79,8 @@ const clientOptions = z.strictObject({
   allowInsecureHttp: z.boolean().default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
+const limiterOptions = z.strictObject(LIMITER_SHAPE);
+
 export function resolveConfig(options: TrackingClientOptions): Config {
   const givenKey = options?.apiKey ?? readEnvironment('TRACKING_API_KEY');
   let lastKey = typeof givenKey === 'string' ? givenKey.trim() : '';
@@ -89,13 +88,12 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const checked = checkOptions(clientOptions, options, undefined, maskKey);
   rejectBrowser();
   const { timeoutMs } = checked;
-  const rateLimit = options.rateLimit === false ? false : checked.rateLimit;
   const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
   const logger = resolveLogger(checked.logger, checked.logLevel, maskKey);
   const keySource = resolveKey(givenKey, (key) => {
     lastKey = key;
   });
-  const limiter = resolveLimiter(checked.limiter, rateLimit);
+  const limiter = resolveLimiter(checked.limiter, checked.rateLimit, maskKey);
   const shared = { maskKey, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   return {
@@ -118,10 +116,13 @@ export function resolveConfig(options: TrackingClientOptions): Config {
 function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
+  maskKey: (text: string) => string,
 ): Limiter | undefined {
+  const isUnset = rateLimit === undefined || rateLimit === false;
+  const settings = isUnset ? {} : checkOptions(limiterOptions, rateLimit, 'rateLimit', maskKey);
   // In a Cloudflare Worker a queued call might wait for ever, because a timer ends with the incoming request in which it was set.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
-  if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(rateLimit || {});
+  if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(settings);
   if (rateLimit === undefined) return limiter;
   const advice =
     rateLimit === false ? 'leave out one of them' : 'pass `limits` and `maxQueue` to the limiter instead';

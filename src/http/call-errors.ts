@@ -1,4 +1,11 @@
-import { maskCause, maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
+import {
+  maskCause,
+  maskHeaders,
+  maskParsed,
+  maskText,
+  maskValue,
+  toPrintableLine,
+} from '../common/secrets.ts';
 import { isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import {
   type ApiError,
@@ -21,13 +28,7 @@ import {
 } from '../errors.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { readFetchFailure } from './fetch-failure.ts';
-import {
-  maskBody,
-  type RawResponse,
-  readRedirectOrigin,
-  readRequestId,
-  readRetryAfterMs,
-} from './raw-response.ts';
+import type { RawResponse } from './response-head.ts';
 
 /** Captures the place where `method`, which is running, was called. */
 export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
@@ -183,14 +184,14 @@ export class CallErrors {
       path,
       headers: maskHeaders(response.headers, response.key),
       attempts,
-      retryAfterMs: readRetryAfterMs(response),
+      retryAfterMs: response.retryAfterMs,
     };
   }
 }
 
 function maskFacts(response: RawResponse, body: unknown) {
-  const { status, headers, key } = response;
-  return { status, requestId: readRequestId(headers, key), body: maskBody(response, body) };
+  const { status, requestId, text, key } = response;
+  return { status, requestId, body: maskParsed(body, text, key) };
 }
 
 function readItem(value: unknown, key: string): ApiErrorItem[] {
@@ -222,6 +223,13 @@ function excerpt(body: unknown): string {
     // The body is nested deeper than the call stack allows.
     return '';
   }
+}
+
+/** Returns the origin alone, because the path or the query of a redirect may contain a secret. */
+function readRedirectOrigin(headers: Headers): string | undefined {
+  const location = headers.get('location') ?? '';
+  const url = URL.canParse(location) ? new URL(location) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
 function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {

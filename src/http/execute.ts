@@ -11,7 +11,6 @@ import type { BulkRequestOptions } from '../options.ts';
 import { ApiPromise, type CallOutcome } from './api-promise.ts';
 import { CallErrors, captureCallSite } from './call-errors.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
-import { readRateLimitFeedback, readRequestId, readRetryAfterMs } from './raw-response.ts';
 import { readOutcome } from './response.ts';
 import { isRateLimited, isRetryable, requestMayBeDone } from './retry.ts';
 import { Deadline, sendRequest } from './send.ts';
@@ -126,17 +125,16 @@ export async function execute<T>(
             permit?.send();
             onSend?.();
           },
-          onHeaders: (response) => {
-            permit?.report(readRateLimitFeedback(response));
+          onHeaders: ({ status, rateLimit: { limit, ...rest }, ...head }) => {
+            const retryAfterMs = status === 429 ? head.retryAfterMs : undefined;
+            permit?.report({ status, announcedLimit: limit, ...rest, retryAfterMs });
             // A response that comes after its attempt has ended must not change the phase of the next attempt.
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
         // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
-        const retryAfterMs = response.status === 429 ? readRetryAfterMs(response) : undefined;
-        const requestId = readRequestId(response.headers, response.key);
-        report.noteResponse(response.status, requestId, retryAfterMs);
+        report.noteResponse(response);
         const read = readOutcome(config, request, response, errors, attempts);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;

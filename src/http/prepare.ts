@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { hasDotSegment } from '../common/urls.ts';
 import {
   compileWhenHot,
   errorMap,
@@ -12,13 +13,8 @@ import {
 import type { Config } from '../config/config.ts';
 import { type Endpoint, type EndpointName, endpoints, ROUTES, type TimeoutClass } from '../endpoints.ts';
 import { type CallSite, RequestValidationError } from '../errors.ts';
-import {
-  type CheckedResponse,
-  checkResponse,
-  type InvalidResponseMode,
-  wholeBody,
-} from '../schemas/envelope.ts';
-import { hasDotSegment } from '../schemas/tracker.ts';
+import { wholeBody } from '../schemas/unwrap.ts';
+import { type CheckedResponse, checkResponse } from './check-response.ts';
 import type { RequestRetryClass } from './retry.ts';
 
 export interface PreparedRequest<T> {
@@ -34,7 +30,7 @@ export interface PreparedRequest<T> {
   readonly retryClass: RequestRetryClass;
   readonly response: ResponseRules;
   /** Turns the payload of a response into the result. */
-  readonly read: (payload: unknown, mode: InvalidResponseMode) => CheckedResponse<T>;
+  readonly read: (payload: unknown, mode: Config['invalidResponse']) => CheckedResponse<T>;
 }
 
 export interface ResponseRules extends Omit<Endpoint['response'], 'schema'> {

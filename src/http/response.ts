@@ -1,13 +1,14 @@
-import { maskHeaders, maskText } from '../common/secrets.ts';
+import { maskHeaders, maskParsed, maskText, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, kindOf, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
-import { NO_RESULTS_YET } from '../schemas/envelope.ts';
+import { NO_RESULTS_YET } from '../schemas/unwrap.ts';
 import type { CallOutcome, WithResponse } from './api-promise.ts';
 import type { CallErrors } from './call-errors.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
-import { formatHeaderText, maskBody, type RawResponse, readRateLimit } from './raw-response.ts';
+import type { RawResponse } from './response-head.ts';
 
+const MAX_TYPE_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
 /** @throws ApiError for a response that is not a success; ResponseValidationError for a success that cannot be read */
@@ -30,7 +31,7 @@ export function readOutcome<T>(
       data,
       response: rebuildResponse(response, config.baseUrl + request.target),
       requestId: response.headers.get('x-request-id') ?? undefined,
-      rateLimit: readRateLimit(response.headers),
+      rateLimit: response.rateLimit,
       attempts,
       mismatched,
     }),
@@ -52,7 +53,9 @@ function readPayload(
     throw errors.createBodyError(response, text, parsed.problem);
   }
   // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
-  const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
+  const unwrapped = rules.unwrap(
+    rules.resultStatuses ? maskParsed(parsed.json, text, response.key) : parsed.json,
+  );
   if ('missing' in unwrapped) {
     const { missing } = unwrapped;
     const problem = isJsonObject(parsed.json)
@@ -79,10 +82,9 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
   const type = headers.get('content-type');
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
   if (type !== null && !JSON_TYPE.test(type) && !isAttachment) {
-    const shortType = formatHeaderText(type, key).replace(/;.*/, '');
-    return {
-      problem: `${shortType} instead of JSON; check the base URL`,
-    };
+    // Mask first, because the cut could leave half of a key.
+    const shortType = toPrintableLine(maskText(type, key), MAX_TYPE_LENGTH).replace(/;.*/, '');
+    return { problem: `${shortType} instead of JSON; check the base URL` };
   }
   try {
     return { json: JSON.parse(text) };

@@ -6,7 +6,7 @@ import type { TimeoutError, TimeoutPhase, TrackingError } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
 import type { PreparedRequest } from './prepare.ts';
-import type { RawResponse } from './raw-response.ts';
+import { type RawResponse, type ResponseHead, readHead } from './response-head.ts';
 
 /** The time limit of one call. Its signal ends the call when the caller's signal aborts, or after `totalTimeoutMs`. */
 export class Deadline {
@@ -90,7 +90,7 @@ interface AttemptOptions {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
   readonly onSend: () => void;
-  readonly onHeaders: (response: Response) => void;
+  readonly onHeaders: (head: ResponseHead) => void;
 }
 
 export async function sendRequest(
@@ -102,10 +102,10 @@ export async function sendRequest(
   const { method, body = null } = request;
   const { maxResponseBytes } = config;
   const key = await readKey(config, errors);
-  let response: Response | undefined;
+  let head: ResponseHead | undefined;
   let text: string | undefined;
   try {
-    response = await ky(config.baseUrl + request.target, {
+    const response = await ky(config.baseUrl + request.target, {
       method,
       body,
       headers: {
@@ -127,16 +127,16 @@ export async function sendRequest(
         return (config.fetch ?? globalThis.fetch)(outgoing, { signal });
       },
     });
-    attempt.onHeaders(response);
+    head = readHead(response, key);
+    attempt.onHeaders(head);
     // A `fetch` that ignores its signal may respond after the attempt has ended.
     signal.throwIfAborted();
     text = await readText(response, request, maxResponseBytes);
   } catch (cause) {
     signal.throwIfAborted();
-    throw errors.createConnectionError(cause, key, response !== undefined);
+    throw errors.createConnectionError(cause, key, head !== undefined);
   }
-  const { status, statusText, headers } = response;
-  const read = { status, statusText, headers, text: text ?? '', key };
+  const read = { ...head, text: text ?? '' };
   if (text !== undefined) return read;
   const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
   throw errors.createBodyError(read, undefined, got, 'too_big');

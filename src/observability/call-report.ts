@@ -42,12 +42,16 @@ export class CallReport {
     this.#log('debug', `${this.#title}: sending attempt ${this.#attempt}`);
   }
 
-  noteResponse(status: number, requestId: string | undefined, retryAfterMs: number | undefined): void {
+  noteResponse({
+    status,
+    requestId,
+    retryAfterMs = 0,
+  }: Pick<ResponseInfo, 'status' | 'requestId'> & { readonly retryAfterMs: number | undefined }): void {
     const durationMs = this.#endRequest();
     const result = { durationMs, status, requestId };
     this.#requestResult = result;
     this.#hooks.onResponse?.({ ...this.#describeRequest(), ...result });
-    if (status === 429) this.#hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: retryAfterMs ?? 0 });
+    if (status === 429) this.#hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: retryAfterMs });
     this.#log('debug', `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms`);
   }
 

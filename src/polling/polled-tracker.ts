@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { isAccountError } from '../bulk/outcomes.ts';
 import { linkedController } from '../common/abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import { buildEventKey, canonicalJson } from '../common/event-keys.ts';
 import type { RetryPolicy } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
@@ -15,13 +16,12 @@ import {
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
-import { buildEventKey, canonicalJson } from '../events/keys.ts';
+import type { CheckedResponse } from '../http/check-response.ts';
 import { startCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
 import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
-import type { CheckedResponse } from '../schemas/envelope.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';

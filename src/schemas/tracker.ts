@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { hasDotSegment } from '../common/urls.ts';
 import { expected, quoteValue } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import {
@@ -13,23 +14,6 @@ import {
   text,
   textOrTexts,
 } from './record.ts';
-
-const MAX_DECODINGS = 8;
-
-/** Decodes until nothing changes, because a lax server may decode `%252e` twice and read a dot. */
-function decode(value: string, rounds = MAX_DECODINGS): string {
-  const decoded = value.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
-  return decoded === value || rounds === 1 ? decoded : decode(decoded, rounds - 1);
-}
-
-/** Tells whether a path holds `.` or `..`, plain or percent-encoded. */
-export function hasDotSegment(path: string): boolean {
-  return decode(path)
-    .split(/[/\\]/)
-    .some((segment) => /^\s*\.\.?\s*$/.test(segment));
-}
 
 /** A tracker id or client tracker id, which becomes one segment of a path. */
 export const trackerIdentifier = z

@@ -4,8 +4,8 @@
  * @module tracking-client/webhooks
  */
 
+export { buildEventKey } from '../common/event-keys.ts';
 export { WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
-export { buildEventKey } from '../events/keys.ts';
 export type { WebhookEvent } from '../schemas/event.ts';
 export type { WebhookTracker } from '../schemas/tracker.ts';
 export type { EventsMessage, OtherMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';

@@ -1,4 +1,4 @@
-import { getTrackerName } from '../events/keys.ts';
+import { getTrackerName } from '../common/event-keys.ts';
 import { sortByEvent } from '../events/order.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
+import { EVENTS_TOPIC } from '../common/event-keys.ts';
 import { callGuarded } from '../common/guarded.ts';
 import { toPrintableLine } from '../common/secrets.ts';
 import {
@@ -13,7 +14,6 @@ import {
   timeoutOption,
 } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { EVENTS_TOPIC } from '../events/keys.ts';
 import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';

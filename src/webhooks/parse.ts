@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../common/event-keys.ts';
 import {
   compileWhenHot,
   errorMap,
@@ -10,7 +11,6 @@ import {
   type ValidationIssue,
 } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
-import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
 import { type WebhookEvent, webhookEventSchema } from '../schemas/event.ts';
 import { webhookTrackerSchema } from '../schemas/tracker.ts';
 import {

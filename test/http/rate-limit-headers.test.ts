@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { readRateLimit, readRetryAfterMs } from '../../src/http/raw-response.ts';
+import { readRateLimit, readRetryAfterMs } from '../../src/http/response-head.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
 const DATE_SECONDS = Date.parse(DATE) / 1_000;
@@ -9,7 +9,7 @@ const timestamp = (offsetSeconds: number) => String(DATE_SECONDS + offsetSeconds
 
 /** Returns the delay that a response with these headers requests. */
 function readDelay(headers: Record<string, string>, status = 429): number | undefined {
-  return readRetryAfterMs({ status, headers: new Headers(headers) });
+  return readRetryAfterMs(status, new Headers(headers));
 }
 
 describe('the delay of a 429', () => {

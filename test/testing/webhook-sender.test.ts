@@ -107,17 +107,6 @@ describe('sender.flush', () => {
     expect(bodies).toMatchObject([{ trackings: [{}, {}] }, { trackings: [{}] }]);
     expect((await readHistory())?.map((entry) => Object(entry).requestBody)).toEqual(bodies.toReversed());
   });
-
-  it('shape flat → trackerId, clientTrackerId and events; a proof of delivery stays enveloped', async () => {
-    const { sender, bodies, id, fake } = await makeSender(accept, 1, { shape: 'flat', itemsPerRequest: 2 });
-    fake.shipment(NUMBER).proveDelivery();
-    await sender.flush();
-    const events = [expect.objectContaining({ eventId: '0' })];
-    expect(bodies).toMatchObject([
-      { trackerId: id, clientTrackerId: 'mine', events },
-      { trackings: [{ metadata: { topic: 'tracking/pod' } }] },
-    ]);
-  });
 });
 
 describe('a receiver that does not accept', () => {

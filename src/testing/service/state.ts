@@ -1,4 +1,4 @@
-import { EVENTS_TOPIC } from '../../events/keys.ts';
+import { EVENTS_TOPIC } from '../../common/event-keys.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { DAY_MS, type TrackerRequest, type TrackerUpdateRequest } from '../../schemas/tracker.ts';

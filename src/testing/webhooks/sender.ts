@@ -57,8 +57,6 @@ export interface WebhookSenderOptions {
   readonly until2xx?: boolean | { readonly maxAttempts?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
-  /** `flat`: a request is `{ trackerId, clientTrackerId, events }`; proofs of delivery stay enveloped. Default `enveloped`. */
-  readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
   /** Called after each request with the result and its webhooks. An error that it throws goes to the console. */
@@ -132,7 +130,6 @@ const senderOptions = z.strictObject({
   concurrency: countOption(1).default(1),
   until2xx: switchOption(redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
-  shape: z.enum(['enveloped', 'flat']).default('enveloped'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
@@ -176,15 +173,6 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   }
 }
 
-/** Builds the body of some pushes. A proof of delivery stays enveloped: the flat shape has no place for it. */
-function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
-  const items = pushes.map(({ item }) => item);
-  const [item] = items;
-  if (shape !== 'flat' || item === undefined || !('events' in item)) return { trackings: items };
-  const { trackerId, clientTrackerId } = item.tracker;
-  return { trackerId, clientTrackerId, events: item.events };
-}
-
 function reportOnSentFailure(error: unknown): void {
   resolveLogger().error(`\`onSent\` of the webhook sender failed: ${formatError(error)}`, { err: error });
 }
@@ -202,14 +190,13 @@ function reportOnSentFailure(error: unknown): void {
  * const report = await sender.flush(); // { items: 1, accepted: 1, lost: 0, sent: [three requests] }
  */
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
-  const { target, secret, timeoutMs, fake, until2xx, shape, duplicates, ...rest } = checkOptions(
+  const { target, secret, timeoutMs, fake, until2xx, duplicates, ...rest } = checkOptions(
     senderOptions,
     options,
   );
   const receiver = { target, secret, timeoutMs };
   const url = typeof target === 'function' ? null : String(target);
   const { maxAttempts, speed } = until2xx || { maxAttempts: 1, speed: 1 };
-  const itemsPerRequest = shape === 'flat' ? 1 : rest.itemsPerRequest;
   const random = seededRandom(rest.seed);
   let freePlaces = rest.concurrency;
   const waiting: (() => void)[] = [];
@@ -227,7 +214,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   /** Sends some pushes in one request until it is accepted. Returns false when it is given up. */
   async function sendUntilAccepted(pushes: readonly QueuedPush[], sent: SentWebhook[]): Promise<boolean> {
-    const requestBody = buildBody(pushes, shape);
+    const requestBody = { trackings: pushes.map(({ item }) => item) };
     const sendOnce = async (attempt: number) => {
       const outcome = await sendToReceiver(receiver, JSON.stringify(requestBody));
       const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
@@ -248,10 +235,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     // Read `fake.webhooks` each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: { readonly group: QueuedPush[]; readonly order: number }[] = [];
-    for (let start = 0; start < pushes.length; start += itemsPerRequest)
+    for (let start = 0; start < pushes.length; start += rest.itemsPerRequest)
       for (let copy = 0; copy <= duplicates; copy += 1)
         jobs.push({
-          group: pushes.slice(start, start + itemsPerRequest),
+          group: pushes.slice(start, start + rest.itemsPerRequest),
           order: rest.shuffle ? random() : 0,
         });
     jobs.sort((a, b) => a.order - b.order);

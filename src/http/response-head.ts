@@ -1,5 +1,5 @@
-import { maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
-import { type RateLimitFeedback, WINDOW_MS } from '../limiter/limiter.ts';
+import { maskText, toPrintableLine } from '../common/secrets.ts';
+import { WINDOW_MS } from '../limiter/limiter.ts';
 
 /** The rate limit that the headers of one response announce (docs/service.md 6.2). */
 export interface RateLimitInfo {
@@ -11,52 +11,43 @@ export interface RateLimitInfo {
   readonly resetMs: number | undefined;
 }
 
-/** A response as it came, with the whole body. */
-export interface RawResponse {
+/** The part of a response that comes before its body. */
+export interface ResponseHead {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
-  readonly text: string;
   /** The key of this attempt. A server can echo it, but no error may show it. */
   readonly key: string;
+  /** The id of the request, with the key masked, because logs and errors show the id. */
+  readonly requestId: string | undefined;
+  readonly rateLimit: RateLimitInfo;
+  /** How long the service asks to wait; one window after a 429 that names no time. */
+  readonly retryAfterMs: number | undefined;
 }
 
-type ResponseHead = Pick<Response, 'status' | 'headers'>;
-
-const MAX_HEADER_TEXT_LENGTH = 200;
-
-/** Formats a header for a message or a log line, with the key masked. */
-export function formatHeaderText(text: string, key: string): string {
-  return toPrintableLine(maskText(text, key), MAX_HEADER_TEXT_LENGTH);
+/** A response with its whole body. */
+export interface RawResponse extends ResponseHead {
+  readonly text: string;
 }
 
-/** Reads the request id with the key masked, because logs and errors show the id. */
-export function readRequestId(headers: Headers, key: string): string | undefined {
+const MAX_REQUEST_ID_LENGTH = 200;
+
+export function readHead({ status, statusText, headers }: Response, key: string): ResponseHead {
   const requestId = headers.get('x-request-id');
-  return requestId === null ? undefined : formatHeaderText(requestId, key);
-}
-
-/** Masks the key in a body. A body without the key and without any escape is not copied, because it may have 64 MiB. */
-export function maskBody({ text, key }: RawResponse, body: unknown): unknown {
-  return text.includes(key) || /\\[u/]|%/.test(text) ? maskValue(body, key) : body;
-}
-
-/** Returns the origin alone, because the path or the query of a redirect may contain a secret. */
-export function readRedirectOrigin(headers: Headers): string | undefined {
-  const location = headers.get('location') ?? '';
-  const url = URL.canParse(location) ? new URL(location) : undefined;
-  return url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
+  return {
+    status,
+    statusText,
+    headers,
+    key,
+    requestId:
+      requestId === null ? undefined : toPrintableLine(maskText(requestId, key), MAX_REQUEST_ID_LENGTH),
+    rateLimit: readRateLimit(headers),
+    retryAfterMs: readRetryAfterMs(status, headers),
+  };
 }
 
 /** From this value on `X-RateLimit-Reset` is a Unix time (docs/service.md 6.2), because no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
-
-export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback {
-  const { status, headers } = response;
-  const { limit, remaining, resetMs } = readRateLimit(headers);
-  const retryAfterMs = status === 429 ? readRetryAfterMs(response) : undefined;
-  return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
-}
 
 /** Reads the announced rate limit. `RateLimit-*` overrides `X-RateLimit-*` (docs/service.md 6.2). */
 export function readRateLimit(headers: Headers): RateLimitInfo {
@@ -70,7 +61,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
 }
 
 /** Reads how many milliseconds the service asks to wait (docs/service.md 6.5). Without a time, a 429 means one window. */
-export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
+export function readRetryAfterMs(status: number, headers: Headers): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);
   const requestedMs = delay === undefined ? readTimeUntil(parseDate(retryAfter), headers) : delay * 1000;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildProofOfDeliveryKey, canonicalJson } from '../../src/events/keys.ts';
+import { buildProofOfDeliveryKey, canonicalJson } from '../../src/common/event-keys.ts';
 import { buildEventKey } from '../../src/index.ts';
 import { parseWebhook, type WebhookMessage } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, proofOfDelivery, tracking } from '../webhooks/support.ts';

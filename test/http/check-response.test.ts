@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { endpoints } from '../../src/endpoints.ts';
+import { checkResponse } from '../../src/http/check-response.ts';
 import { bulkResultSchema } from '../../src/schemas/bulk.ts';
 import { courierSchema } from '../../src/schemas/courier.ts';
-import { checkResponse } from '../../src/schemas/envelope.ts';
 import { listOf } from '../../src/schemas/record.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
 import { trackingListSchema, trackingSchema } from '../../src/schemas/tracking.ts';
