@@ -11,6 +11,11 @@ const MAX_PIPE_MIB = 64;
 /** Some spreadsheets name the delimiter in the first line of a CSV file. */
 const SEPARATOR_LINE = /^\uFEFF?"?sep=([^"\r\n])"?[,;\t]*[\r\n]/i;
 
+/** The first bytes of files that spreadsheets write instead of CSV: ZIP (.xlsx, .ods) and OLE2 (.xls). */
+const WORKBOOK_STARTS = ['PK\u0003\u0004', '\u00d0\u00cf\u0011\u00e0'];
+/** A formula that is only a text, in which exports wrap a number so that spreadsheets keep all its digits. */
+const TEXT_FORMULA = /^="((?:[^"]|"")*)"$/;
+
 /** A row of the file. `line` is the number that an editor shows for the row's last line. */
 export interface Row {
   readonly line: number;
@@ -23,35 +28,50 @@ export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
 }
 
+/** Returns the text of a formula such as `="0042"`, and any other cell as it is. */
+export function unwrapCell(cell: string): string {
+  return TEXT_FORMULA.exec(cell)?.[1]?.replaceAll('""', '"') ?? cell;
+}
+
+interface CsvOptions {
+  readonly encoding: string;
+  /** Default: detected. */
+  readonly delimiter: string | undefined;
+  /** False if quotes are ordinary characters. */
+  readonly hasQuotes: boolean;
+}
+
 /** Opens a file and reads its first line, the names of the columns. */
-export async function openCsv(
-  path: string,
-  encoding: string,
-  givenDelimiter: string | undefined,
-  signal: AbortSignal,
-) {
+export async function openCsv(path: string, options: CsvOptions, signal: AbortSignal) {
+  const { encoding, hasQuotes } = options;
   const name = isStandardInput(path) ? 'Standard input' : path;
   try {
     const { identity, chunks } = await openSource(path, name, signal);
+    const createDecoder = () => new TextDecoder(encoding, { ignoreBOM: true });
     const decoded = async function* () {
-      const decoder = new TextDecoder(encoding, { ignoreBOM: true });
+      const decoder = createDecoder();
       for await (const chunk of chunks()) yield decoder.decode(chunk, { stream: true });
       yield decoder.decode();
     };
-    let start = '';
-    for await (start of decoded()) break;
+    let bytes = Buffer.alloc(0);
+    for await (bytes of chunks()) break;
+    if (WORKBOOK_STARTS.includes(bytes.toString('latin1', 0, 4)))
+      throw new CommandError(
+        `${name} is an Excel workbook or another packed file; save it as CSV UTF-8, and import the CSV file`,
+      );
+    const start = createDecoder().decode(bytes, { stream: true });
     const separator = SEPARATOR_LINE.exec(start);
     const text = start.slice(separator?.[0].length);
-    const delimiter = givenDelimiter ?? separator?.[1] ?? detectDelimiter(text);
-    const parserOptions = { delimiter, from_line: separator === null ? 1 : 2 };
+    const delimiter = options.delimiter ?? separator?.[1] ?? detectDelimiter(text);
+    const fromLine = separator === null ? 1 : 2;
     const rows = (from: number) =>
-      parseRows(Readable.from(decoded()), name, encoding, { ...parserOptions, from });
+      parseRows(Readable.from(decoded()), { name, encoding, delimiter, hasQuotes, fromLine, from });
     const { value: first } = await rows(1).next();
     if (first === undefined)
       throw new CommandError(`${name} is empty; begin the file with a line that names the columns`);
     return {
       name,
-      columns: first.cells,
+      columns: first.cells.map(unwrapCell),
       delimiter,
       /** True when the file of failures needs a byte order mark, without which spreadsheets misread UTF-8. */
       needsBom: start.startsWith('\uFEFF') || encoding !== 'utf-8',
@@ -98,45 +118,62 @@ function detectDelimiter(text: string): string {
 }
 
 /** Describes an error of `csv-parse` without its words, which name fields by their position from 0 and quote parts of a row. */
-function describeCsvError(
-  { code, message, lines }: CsvError,
-  lastLine: number,
-  countedTwice: number,
-): string {
-  const line = Number(lines) - countedTwice;
-  if (code === 'INVALID_OPENING_QUOTE')
-    return `line ${line} has a quote in a field that does not begin with a quote`;
-  if (code === 'CSV_INVALID_CLOSING_QUOTE' || code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE')
+function describeCsvError({ code, message }: CsvError, line: number, lastLine: number): string {
+  if (code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE')
     return `line ${line} has text after the quote that ends a field`;
   if (code === 'CSV_QUOTE_NOT_CLOSED')
     return `after line ${lastLine}, a quote begins a field, but no quote ends the field`;
   return plain(message);
 }
 
-async function* parseRows(
-  source: Readable,
-  name: string,
-  encoding: string,
-  options: { readonly delimiter: string; readonly from: number; readonly from_line: number },
-): AsyncGenerator<Row, void, undefined> {
+interface ParserOptions extends CsvOptions {
+  readonly name: string;
+  readonly delimiter: string;
+  /** The first line to read, from 1. */
+  readonly fromLine: number;
+  /** The first row to read, from 1. */
+  readonly from: number;
+}
+
+interface ParsedRecord {
+  readonly record: readonly string[];
+  readonly raw: string;
+  readonly info: { readonly lines: number };
+}
+
+async function* parseRows(source: Readable, options: ParserOptions): AsyncGenerator<Row, void, undefined> {
+  const { name, encoding, delimiter, hasQuotes, fromLine, from } = options;
+  const refuse = (fault: string) =>
+    new CommandError(
+      `${name} is not valid CSV: ${fault}. If a field contains a quote, double this quote, and put the field in quotes, ` +
+        'as in "a ""b"" c". If quotes are ordinary characters in this file, pass --no-quotes',
+    );
+  // Programs that write tab-separated files do not quote a field because it contains a quote, as in 1/2" bolt.
+  const isTabSeparated = delimiter === '\t';
   const parser = parse({
-    ...options,
+    delimiter,
+    from,
+    from_line: fromLine,
     // Without this option, only the kind of line break that occurs first in the file would end a row.
     record_delimiter: ['\r\n', '\n', '\r'],
     bom: true,
     info: true,
-    trim: true,
+    raw: true,
+    quote: hasQuotes ? '"' : false,
+    relax_quotes: true,
+    // With `trim`, `csv-parse` refuses text after a closing quote in spite of `relax_quotes`.
+    trim: !isTabSeparated,
     relax_column_count: true,
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   });
   source.on('error', (error) => parser.destroy(error));
   let countedTwice = 0;
-  let lastLine = options.from - 1;
+  let lastLine = from - 1;
   try {
     for await (const found of source.pipe(parser)) {
-      // Safe cast: with `info` and without `columns`, `csv-parse` yields an array of texts and the position in the file.
-      const { record, info } = found as { record: readonly string[]; info: { readonly lines: number } };
+      // Safe cast: with `info` and `raw` and without `columns`, `csv-parse` yields an array of texts, its source and its position.
+      const { record, raw, info } = found as ParsedRecord;
       // Inside quotes, `csv-parse` counts CRLF as two lines.
       countedTwice += record.join().match(/\r\n/g)?.length ?? 0;
       const line = info.lines - countedTwice;
@@ -147,15 +184,20 @@ async function* parseRows(
           `Line ${line} of ${name} is not ${encoding.toUpperCase()} text; ` +
             'if a spreadsheet wrote the file, try --encoding latin1 or utf-16le',
         );
-      yield { line, cells: record };
+      const isQuoted = (cell: string) => raw.includes(`"${cell.replaceAll('"', '""')}"`);
+      const isStray = (cell: string) => cell.includes('"') && !TEXT_FORMULA.test(cell) && !isQuoted(cell);
+      if (hasQuotes && !isTabSeparated && record.some(isStray))
+        throw refuse(`line ${line} has a quote in a field that does not begin with a quote`);
+      yield {
+        line,
+        cells: isTabSeparated ? record.map((cell) => (isQuoted(cell) ? cell : cell.trim())) : record,
+      };
     }
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new CommandError(
-      error instanceof CsvError
-        ? `${name} is not valid CSV: ${describeCsvError(error, lastLine, countedTwice)}. If a field contains a quote, double this quote, and put the field in quotes, as in "a ""b"" c"`
-        : `Could not read ${name}: ${formatReason(error)}`,
-    );
+    if (!(error instanceof CsvError))
+      throw new CommandError(`Could not read ${name}: ${formatReason(error)}`);
+    throw refuse(describeCsvError(error, Number(error['lines']) - countedTwice, lastLine));
   } finally {
     source.destroy();
   }

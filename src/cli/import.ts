@@ -1,12 +1,7 @@
 import { basename, dirname, extname, join } from 'node:path';
 import cliProgress from 'cli-progress';
 import type { Command } from 'commander';
-import {
-  type BulkSummary,
-  type TrackerInput,
-  type TrackingClient,
-  trackerInputSchema,
-} from 'tracking-client';
+import type { BulkSummary, TrackingClient } from 'tracking-client';
 import {
   type CsvInput,
   type FailuresFile,
@@ -17,6 +12,7 @@ import {
   removeFailureColumns,
 } from './csv.ts';
 import { addServiceFlags, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
+import { buildInput, FIELDS, findFaults, type Layout, readLayout } from './rows.ts';
 import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
 
 interface ImportFlags extends ServiceFlags {
@@ -24,15 +20,10 @@ interface ImportFlags extends ServiceFlags {
   readonly overwrite?: boolean;
   readonly delimiter?: string;
   readonly encoding?: string;
+  readonly quotes: boolean;
+  readonly asIs?: boolean;
 }
 
-const FIELDS: readonly string[] = [
-  ...Object.keys(trackerInputSchema.shape).filter((name) => !['recipient', 'settings'].includes(name)),
-  'recipientEmail',
-  'recipientName',
-];
-const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]));
-const MAX_NAMES_LENGTH = 200;
 const MAX_REASONS = 5;
 const MAX_FAULTS = 10;
 
@@ -48,24 +39,23 @@ export function addImport(program: Command, terminal: Terminal): void {
   const command = program
     .command('import <file>')
     .summary('Create a tracker for each row of a CSV file (billed)')
-    .description(
-      'Create a tracker (billed) for each row of a CSV file. To read standard input,\ngive "-" as the file.',
-    )
+    .description('Create a tracker (billed) for each row of a CSV file; "-" is standard input.')
     .option('--failures <file>', 'file for failed rows (default: next to the CSV file)')
     .option('--overwrite', 'replace the file of --failures if it exists')
     .option('--delimiter <char>', 'character between fields, or "tab" (default: detected)', parseDelimiter)
     .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8)', parseEncoding)
+    .option('--no-quotes', 'read quotes as ordinary characters')
+    .option('--as-is', 'send ids even if they look changed by a spreadsheet')
     .addHelpText(
       'after',
       `
 The first line names the columns. Only trackingNumber is required. Columns:
-${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-Case, spaces, "-" and "_" in names do not matter. Other columns are not sent.`,
+${`${FIELDS.join(', ')}. Case, spaces, "-" and "_" do not matter. Other columns are not sent.`.replace(/(.{1,78})( |$)/g, '$1\n')}`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, terminal);
-    const { encoding = 'utf-8', delimiter } = flags;
-    const input = await openCsv(path, encoding, delimiter, terminal.signal);
+    const { encoding = 'utf-8', delimiter, quotes: hasQuotes } = flags;
+    const input = await openCsv(path, { encoding, delimiter, hasQuotes }, terminal.signal);
     terminal.exitCode = await importRows(client, input, path, flags, terminal);
   });
 }
@@ -84,84 +74,26 @@ function parseEncoding(text: string): string {
   }
 }
 
-function normalizeName(name: string): string {
-  return name.toLowerCase().replace(/[\s_-]/g, '');
-}
-
-type Fields = readonly (string | undefined)[];
-
-function resolveFields(columns: readonly string[], fileName: string): Fields {
-  const fields = columns.map((name) => FIELD_BY_NAME.get(normalizeName(name)));
-  if (!fields.includes('trackingNumber')) {
-    const index = columns.findIndex((name) => normalizeName(name) === 'number');
-    if (index < 0) {
-      const found = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
-      throw new CommandError(
-        `${fileName} has no column trackingNumber; add it to the first line, which is now: ${found}`,
-      );
-    }
-    fields[index] = 'trackingNumber';
-  }
-  const names = columns.map((name, index) => fields[index] ?? name);
-  const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index);
-  if (twice !== undefined)
-    throw new CommandError(
-      `${fileName} has the column ${plain(twice).slice(0, MAX_NAMES_LENGTH)} twice; remove or rename one`,
-    );
-  return fields;
-}
-
 /** Checks the whole input, so that a fault in its last line is found before anything is sent; returns the number of rows. */
-async function checkRows(input: CsvInput, fields: Fields, signal: AbortSignal): Promise<number> {
+async function checkRows(input: CsvInput, layout: Layout, isAsIs: boolean, signal: AbortSignal) {
   const faults: string[] = [];
   let total = 0;
-  for await (const { line, cells } of input.rows()) {
+  let hasDoubts = false;
+  for await (const row of input.rows()) {
     signal.throwIfAborted();
     total += 1;
-    faults.push(...findFaults(cells, fields, input.columns.length).map((fault) => `line ${line}: ${fault}`));
+    for (const { text, isDoubt = false } of findFaults(row.cells, layout, input.columns.length)) {
+      if (isDoubt && isAsIs) continue;
+      hasDoubts ||= isDoubt;
+      faults.push(`line ${row.line}: ${text}`);
+    }
     if (faults.length > MAX_FAULTS) break;
   }
   if (faults.length === 0) return total;
-  const more = faults.length > MAX_FAULTS ? ['and more after these'] : [];
   const head = `${input.name} cannot be imported; nothing was sent. Correct these lines:`;
-  throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more].join('\n'));
-}
-
-/** Finds the faults that an unquoted delimiter or a spreadsheet leaves in a row. */
-function findFaults(cells: readonly string[], fields: Fields, columns: number): string[] {
-  const faults: string[] = [];
-  if (cells.length > columns)
-    faults.push(
-      `${cells.length} fields, but the first line names ${columns} columns; put quotes around a field that contains the delimiter`,
-    );
-  const { trackingNumber = '', shippingDate = '' } = nameCells(cells, fields);
-  if (/^\d([.,]\d+)?E\+\d+$/i.test(trackingNumber))
-    faults.push(
-      `the spreadsheet has shortened the tracking number to ${trackingNumber}; format its column as text, then enter the number again`,
-    );
-  const [date] = /^(?!\d{4}-)\d{1,4}[./-]\d{1,2}[./-]\d{1,4}/.exec(shippingDate) ?? [];
-  if (date !== undefined) faults.push(`the date ${date} must have the form YYYY-MM-DD, as in 2026-11-15`);
-  return faults;
-}
-
-function nameCells(cells: readonly string[], fields: Fields): Readonly<Record<string, string>> {
-  const named = fields.flatMap((field, index) => {
-    const text = cells[index] ?? '';
-    return field === undefined || text === '' ? [] : [[field, text] as const];
-  });
-  return Object.fromEntries(named);
-}
-
-function buildRowInput(cells: readonly string[], fields: Fields): TrackerInput {
-  const {
-    trackingNumber = '',
-    courierCode,
-    recipientEmail: email,
-    recipientName: name,
-    ...texts
-  } = nameCells(cells, fields);
-  const recipient = email === undefined && name === undefined ? undefined : { email, name };
-  return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/).filter(Boolean), recipient };
+  const more = faults.length > MAX_FAULTS ? ['and more after these'] : [];
+  const accept = hasDoubts ? ['If all these ids are right as they are, pass --as-is.'] : [];
+  throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more, ...accept].join('\n'));
 }
 
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
@@ -178,13 +110,18 @@ async function importRows(
   client: TrackingClient,
   input: CsvInput,
   path: string,
-  { failures: failuresPath = defaultFailuresPath(path, input), overwrite = false, json }: ImportFlags,
+  {
+    failures: failuresPath = defaultFailuresPath(path, input),
+    overwrite = false,
+    asIs = false,
+    json,
+  }: ImportFlags,
   terminal: Terminal,
 ): Promise<number> {
   const { signal, stderr } = terminal;
-  const columns = removeFailureColumns(input.columns);
-  const fields = resolveFields(columns, input.name);
-  const total = await checkRows(input, fields, signal);
+  const layout = readLayout(removeFailureColumns(input.columns), input.name);
+  const total = await checkRows(input, layout, asIs, signal);
+  const { columns, fields } = layout;
   const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
   if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
   const failures = await openFailures(failuresPath, input, overwrite);
@@ -194,7 +131,7 @@ async function importRows(
     for await (const row of input.rows()) {
       rows.set(index, row);
       index += 1;
-      yield buildRowInput(row.cells, fields);
+      yield buildInput(row.cells, layout);
     }
   };
   // The bar prints nothing if `stderr` is not a terminal.

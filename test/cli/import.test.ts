@@ -1,47 +1,18 @@
-import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { buildCsv } from '../support/csv.ts';
+import { useImportFolder } from './import-folder.ts';
 import { connect, makeTerminal } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
 
 describe('import', () => {
-  let folder = '';
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tracking-client-import-'));
-  });
-  afterEach(async () => {
-    await rm(folder, { recursive: true });
-  });
-
-  const findPath = (name: string) => join(folder, name);
-
-  /** Reads the file of failures at its default path; undefined if there is no file. */
-  async function readFailures(): Promise<string | undefined> {
-    const name = (await readdir(folder)).find((file) => file.includes('.failures-')) ?? 'none';
-    return readFile(findPath(name), 'utf8').catch(() => undefined);
-  }
-
-  async function importFile(path: string, flags: string[] = [], { fake = connect(), isLive = false } = {}) {
-    const recorded = makeTerminal({ isLive });
-    const exitCode = await run(['import', path, ...flags], recorded.terminal);
-    return { fake, exitCode, failed: await readFailures(), ...recorded };
-  }
-
-  async function importRows(
-    csv: string | Buffer,
-    flags?: string[],
-    options?: Parameters<typeof importFile>[2],
-  ) {
-    await writeFile(findPath('rows.csv'), csv);
-    return importFile(findPath('rows.csv'), flags, options);
-  }
+  const { findPath, readFailures, importFile, importRows } = useImportFolder();
 
   it('good rows with column titles in other spellings → trackers, a summary, no file of failures, exit code 0', async () => {
     const csv =
@@ -196,15 +167,14 @@ describe('import', () => {
     expect(exitCode).toBe(2);
     expect(output.stderr.split('\n')).toEqual([
       expect.stringMatching(/^tracking-client: \S+rows\.csv cannot be imported; nothing was sent\./),
-      expect.stringMatching(
-        /^ {2}line 2: the spreadsheet has shortened the tracking number to 1,23457E\+11; /,
-      ),
-      expect.stringMatching(/^ {2}line 3: the date 15\.11\.2026 must have the form YYYY-MM-DD/),
+      expect.stringMatching(/^ {2}line 2: number "1,23457E\+11" is a number with an exponent/),
+      expect.stringMatching(/^ {2}line 3: shippingDate "15\.11\.2026" must have the form YYYY-MM-DD/),
       expect.stringMatching(/^ {2}line 4: 4 fields, but the first line names 3 columns; /),
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
         expect.stringMatching(new RegExp(`^ {2}line ${line}: .*11/15/26`)),
       ),
       '  and more after these',
+      '  If all these ids are right as they are, pass --as-is.',
       '',
     ]);
     expect(fake.requests).toEqual([]);
@@ -224,7 +194,7 @@ describe('import', () => {
   ])('%s → one line, nothing sent, exit code 2', async (_, name, message) => {
     await writeFile(findPath('rows.csv'), '');
     await mkdir(findPath('folder'));
-    const { fake, exitCode, output } = await importFile(resolve(folder, name));
+    const { fake, exitCode, output } = await importFile(resolve(findPath(), name));
     expect(exitCode).toBe(2);
     expect(output.stderr.replace('tracking-client: ', '')).toMatch(message);
     expect(fake.requests).toEqual([]);
@@ -287,7 +257,7 @@ describe('import', () => {
 
     it('the default path or --overwrite → a new or replaced file that only its owner may read', async () => {
       const { failed } = await importRows('trackingNumber\nx\n');
-      const [name = ''] = (await readdir(folder)).filter((file) => file !== 'rows.csv');
+      const [name = ''] = (await readdir(findPath())).filter((file) => file !== 'rows.csv');
       expect(failed).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
       await writeFile(findPath('mine.csv'), 'earlier '.repeat(100));
       const flags = ['--failures', findPath('mine.csv'), '--overwrite'];
@@ -317,14 +287,14 @@ describe('import', () => {
 
     it.each([
       ['hard link', 'other.csv', () => link(findPath('rows.csv'), findPath('other.csv'))],
-      ['linked folder', 'again/rows.csv', () => symlink(folder, findPath('again'))],
+      ['linked folder', 'again/rows.csv', () => symlink(findPath(), findPath('again'))],
       ['same name', './rows.csv', () => undefined],
     ])(
       '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
       async (_, name, prepare) => {
         await writeFile(findPath('rows.csv'), buildCsv(2));
         await prepare();
-        const flags = ['--failures', `${folder}/${name}`, '--overwrite'];
+        const flags = ['--failures', `${findPath()}/${name}`, '--overwrite'];
         const { fake, exitCode } = await importFile(findPath('rows.csv'), flags);
         expect(exitCode).toBe(2);
         expect(await readFile(findPath('rows.csv'), 'utf8')).toBe(buildCsv(2));
@@ -340,7 +310,17 @@ describe('import', () => {
       await writeFile(findPath('mended.csv'), failed.replace('\nx;', `\n${NUMBER};`));
       const { exitCode, output } = await importFile(findPath('mended.csv'));
       expect([exitCode, output.stderr]).toEqual([0, 'Columns that are not sent: status, note\n']);
-      expect(await readdir(folder)).toHaveLength(3);
+      expect(await readdir(findPath())).toHaveLength(3);
+    });
+
+    it.each<[string, string | Buffer, string[], boolean]>([
+      ['UTF-8 with a byte order mark', '\uFEFFnumber,title\nx,Ä\n', [], true],
+      ['UTF-8 without it', 'number,title\nx,Ä\n', [], false],
+      ['Latin-1', Buffer.from('number,title\nx,Ä\n', 'latin1'), ['--encoding', 'latin1'], true],
+    ])('rows in %s → UTF-8 that a spreadsheet reads', async (_, csv, flags, hasMark) => {
+      const { failed } = await importRows(csv, flags);
+      expect(failed).toMatch(/^\uFEFF?number,title,line,status,reason\nx,Ä,/);
+      expect(failed?.startsWith('\uFEFF')).toBe(hasMark);
     });
 
     it('a cell with the delimiter of another spreadsheet → quoted, so that it stays one cell', async () => {
