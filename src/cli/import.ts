@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { basename, dirname, extname, join } from 'node:path';
 import cliProgress from 'cli-progress';
 import type { Command } from 'commander';
@@ -74,14 +75,18 @@ function parseEncoding(text: string): string {
   }
 }
 
-/** Checks the whole input, so that a fault in its last line is found before anything is sent; returns the number of rows. */
+/**
+ * Checks the whole input, so that a fault in its last line is found before anything is sent.
+ *
+ * @returns a digest of each row, which shows whether the row has changed when it is read again
+ */
 async function checkRows(input: CsvInput, layout: Layout, isAsIs: boolean, signal: AbortSignal) {
   const faults: string[] = [];
-  let total = 0;
+  const digests: string[] = [];
   let hasDoubts = false;
   for await (const row of input.rows()) {
     signal.throwIfAborted();
-    total += 1;
+    digests.push(buildDigest(row));
     for (const { text, isDoubt = false } of findFaults(row.cells, layout, input.columns.length)) {
       if (isDoubt && isAsIs) continue;
       hasDoubts ||= isDoubt;
@@ -89,11 +94,15 @@ async function checkRows(input: CsvInput, layout: Layout, isAsIs: boolean, signa
     }
     if (faults.length > MAX_FAULTS) break;
   }
-  if (faults.length === 0) return total;
+  if (faults.length === 0) return digests;
   const head = `${input.name} cannot be imported; nothing was sent. Correct these lines:`;
   const more = faults.length > MAX_FAULTS ? ['and more after these'] : [];
   const accept = hasDoubts ? ['If all these ids are right as they are, pass --as-is.'] : [];
   throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more, ...accept].join('\n'));
+}
+
+function buildDigest({ cells }: Row): string {
+  return createHash('sha256').update(JSON.stringify(cells)).digest('base64');
 }
 
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
@@ -110,35 +119,45 @@ async function importRows(
   client: TrackingClient,
   input: CsvInput,
   path: string,
-  {
-    failures: failuresPath = defaultFailuresPath(path, input),
-    overwrite = false,
-    asIs = false,
-    json,
-  }: ImportFlags,
+  { failures: givenPath, overwrite = false, asIs = false, json }: ImportFlags,
   terminal: Terminal,
 ): Promise<number> {
   const { signal, stderr } = terminal;
   const layout = readLayout(removeFailureColumns(input.columns), input.name);
-  const total = await checkRows(input, layout, asIs, signal);
+  const digests = await checkRows(input, layout, asIs, signal);
   const { columns, fields } = layout;
   const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
   if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
-  const failures = await openFailures(failuresPath, input, overwrite);
-  const rows = new Map<number, Row>();
+  const failures = await openFailures(givenPath ?? defaultFailuresPath(path, input), input, overwrite);
+  /** The rows that were read and have no outcome yet. */
+  const rows: Row[] = [];
+  let change: string | undefined;
   const inputs = async function* () {
-    let index = 0;
-    for await (const row of input.rows()) {
-      rows.set(index, row);
-      index += 1;
-      yield buildInput(row.cells, layout);
+    let count = 0;
+    let lastLine = 1;
+    const noteChange = () => {
+      change = `Stopped after line ${lastLine}: ${input.name} has changed since it was checked`;
+    };
+    try {
+      for await (const row of input.rows()) {
+        if (buildDigest(row) !== digests[count]) return noteChange();
+        count += 1;
+        lastLine = row.line;
+        rows.push(row);
+        yield buildInput(row.cells, layout);
+      }
+      if (count < digests.length) noteChange();
+    } catch (error) {
+      // The check has read the same rows without an error.
+      if (!(error instanceof CommandError)) throw error;
+      noteChange();
     }
   };
   // The bar prints nothing if `stderr` is not a terminal.
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
   const options = { format, stream: stderr, clearOnComplete: true };
   const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
-  bar.start(total, 0, { created: 0 });
+  bar.start(digests.length, 0, { created: 0 });
   const run = client.trackers.createMany(inputs(), {
     signal,
     onProgress: ({ total: done, created }) => bar.update(done, { created }),
@@ -150,8 +169,8 @@ async function importRows(
   let line = 1;
   try {
     for await (const outcome of run) {
-      const row = rows.get(outcome.index) ?? { line, cells: [] };
-      rows.delete(outcome.index);
+      // Outcomes come in the order of the rows.
+      const row = rows.shift() ?? { line, cells: [] };
       line = row.line;
       const { status, errors = [] } = outcome;
       const { trackingNumber } = outcome.input;
@@ -161,6 +180,7 @@ async function importRows(
       await failures.add(outcome, row).catch((error: unknown) => stopAtFile(error, line));
       if (stop !== undefined) break;
     }
+    stop ??= change;
   } catch (error) {
     if (!signal.aborted) throw error;
     stop = 'Stopped';
@@ -170,10 +190,14 @@ async function importRows(
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
   const printLine = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
-  for (const text of formatSummary(run.summary(), total, failures, terminal)) printLine(text);
-  if (stop === undefined) return failures.count() > 0 ? EXIT.failed : EXIT.done;
-  const advice = 'Run the same command again to continue; existing trackers are not created twice.';
-  terminal.warn(`${stop}. ${advice}`);
+  const isDone = stop === undefined;
+  for (const text of formatSummary(run.summary(), digests.length, failures, isDone, terminal))
+    printLine(text);
+  if (isDone) return failures.count() > 0 ? EXIT.failed : EXIT.done;
+  // The file of failures that the user has named exists now.
+  const isInTheWay = givenPath !== undefined && !overwrite && failures.count() > 0;
+  const command = `Run the same command again${isInTheWay ? ' with --overwrite' : ''} to continue`;
+  terminal.warn(`${stop}. ${command}; no tracker is created twice.`);
   return signal.aborted && !(signal.reason instanceof OutputError) ? EXIT.interrupted : EXIT.failed;
 }
 
@@ -181,6 +205,7 @@ function formatSummary(
   summary: BulkSummary,
   total: number,
   failures: FailuresFile,
+  isDone: boolean,
   { colours }: Terminal,
 ): string[] {
   const count = (value: number) => String(value).padStart(6);
@@ -199,7 +224,8 @@ function formatSummary(
   if (failures.count() > 0) {
     const onlyUnknown = summary.invalid + summary.error === 0;
     const what = onlyUnknown ? 'Rows to import again' : 'Failed rows (fix the causes, then import this file)';
-    lines.push(`${what}: ${failures.path}`);
+    // A run that was stopped is continued with its own file.
+    lines.push(`${isDone ? what : 'Failed rows so far'}: ${failures.path}`);
   }
   return lines;
 }

@@ -1,3 +1,4 @@
+import { appendFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -67,16 +68,23 @@ describe('import', () => {
     expect(lines()[0]).toBe('250 of 250 rows');
   });
 
-  it('Ctrl-C in mid-run → exit code 130; a second run finds the existing trackers and creates the rest', async () => {
+  /** Imports a file, and presses Ctrl-C when the first trackers exist. */
+  async function interruptImport(csv: string, flags: string[] = []) {
     const fake = connect(createFakeTrackingService({ latencyMs: 50 }));
-    const { terminal, interrupt, lines, output } = makeTerminal();
-    await writeFile(findPath('rows.csv'), buildCsv(400));
-    const stop = setInterval(() => fake.trackers.length > 0 && interrupt(), 5);
-    expect(await run(['import', findPath('rows.csv')], terminal)).toBe(130);
+    const recorded = makeTerminal();
+    await writeFile(findPath('rows.csv'), csv);
+    const stop = setInterval(() => fake.trackers.length > 0 && recorded.interrupt(), 5);
+    const exitCode = await run(['import', findPath('rows.csv'), ...flags], recorded.terminal);
     clearInterval(stop);
+    return { fake, exitCode, ...recorded };
+  }
+
+  it('Ctrl-C in mid-run → exit code 130; a second run finds the existing trackers and creates the rest', async () => {
+    const { fake, exitCode, lines, output } = await interruptImport(buildCsv(400));
+    expect(exitCode).toBe(130);
     expect(lines()[0]).toMatch(/^\d{3} of 400 rows$/);
     expect(output.stderr).toBe(
-      'Stopped. Run the same command again to continue; existing trackers are not created twice.\n',
+      'Stopped. Run the same command again to continue; no tracker is created twice.\n',
     );
     expect(await readFailures()).toMatch(/aborted: Aborted (before the service accepted|while) this input/);
     const created = fake.trackers.length;
@@ -84,6 +92,100 @@ describe('import', () => {
     expect(again.exitCode).toBe(0);
     expect(again.lines()).toContainEqual(expect.stringMatching(new RegExp(`^  existing +${created} `)));
     expect(fake.trackers).toHaveLength(400);
+  });
+
+  it('Ctrl-C after rows that failed → one order: to run the command again, with --overwrite for a named file', async () => {
+    const csv = buildCsv(400).replace('\n', '\nx\n');
+    const unnamed = await interruptImport(csv);
+    expect(unnamed.lines().at(-1)).toMatch(/^Failed rows so far: .*\.csv$/);
+    expect(unnamed.output.stdout + unnamed.output.stderr).not.toMatch(/fix the causes|Rows to import again/);
+    const flags = ['--failures', findPath('mine.csv')];
+    const named = await interruptImport(csv, flags);
+    expect(named.output.stderr).toBe(
+      'Stopped. Run the same command again with --overwrite to continue; no tracker is created twice.\n',
+    );
+    const again = await importFile(findPath('rows.csv'), [...flags, '--overwrite'], { fake: named.fake });
+    expect(again.exitCode).toBe(1);
+    expect(named.fake.trackers).toHaveLength(400);
+    const overwritten = await interruptImport(csv, [...flags, '--overwrite']);
+    expect(overwritten.output.stderr).toContain('Run the same command again to continue;');
+  });
+
+  it('Ctrl-C while the file is checked → exit code 130 at once, nothing sent, no file of failures', async () => {
+    const fake = connect();
+    const { terminal, interrupt, output } = makeTerminal();
+    await writeFile(findPath('rows.csv'), buildCsv(100));
+    const exitCode = run(['import', findPath('rows.csv')], terminal);
+    interrupt();
+    expect(await exitCode).toBe(130);
+    expect([output.stdout, output.stderr, fake.requests]).toEqual(['', '', []]);
+    expect(await readdir(findPath())).toEqual(['rows.csv']);
+  });
+
+  describe('a file that changes between the check and the sending', () => {
+    // The notes make the file larger than one read.
+    const note = 'n'.repeat(2000);
+    const buildRows = (count: number, start = 0) =>
+      Array.from({ length: count }, (_, index) => `LP${String(start + index).padStart(9, '0')}CN,${note}\n`);
+    const all = buildRows(500);
+
+    const csv = ['trackingNumber,note\n', ...all].join('');
+
+    /** Imports the file, and changes it before the rows are read again, or at the first request. */
+    async function importChanging(change: () => void, isAtRequest: boolean) {
+      const fake = connect();
+      const { terminal, lines, output } = makeTerminal();
+      await writeFile(findPath('rows.csv'), csv);
+      if (isAtRequest)
+        vi.stubGlobal('fetch', (...args: Parameters<typeof fake.fetch>) => {
+          if (fake.requests.length === 0) change();
+          return fake.fetch(...args);
+        });
+      // After the check, the command prints that the column `note` is not sent.
+      else terminal.stderr.once('data', change);
+      const exitCode = await run(['import', findPath('rows.csv'), '--json'], terminal);
+      const numbers = lines().map((line): string => JSON.parse(line).trackingNumber);
+      const stopped = output.stderr.split('\n').find((line) => line.startsWith('Stopped')) ?? '';
+      return { fake, exitCode, numbers, stopped, output };
+    }
+
+    it.each<[string, boolean, () => void, RegExp]>([
+      ['grows by garbage', true, () => appendFileSync(findPath('rows.csv'), 'x,"open'), / 501: /],
+      [
+        'grows by rows',
+        true,
+        () => appendFileSync(findPath('rows.csv'), buildRows(5, 500).join('')),
+        / 501: /,
+      ],
+      ['shrinks', true, () => truncateSync(findPath('rows.csv'), 700_001), / 34\d: /],
+      ['shrinks by whole rows', true, () => truncateSync(findPath('rows.csv'), 20 + 2015 * 400), / 401: /],
+      [
+        'is written again so that a read begins inside a row',
+        true,
+        () => writeFileSync(findPath('rows.csv'), csv.replace('note', 'note,more')),
+        / [1-9]\d+: /,
+      ],
+      [
+        'is written again with another first row',
+        false,
+        () => writeFileSync(findPath('rows.csv'), csv.replace('LP', 'LX')),
+        / 1: /,
+      ],
+      ['is deleted', false, () => rmSync(findPath('rows.csv')), / 1: /],
+    ])(
+      '%s → only rows that were checked are sent, all are reported, exit code 1',
+      async (_, isAtRequest, change, place) => {
+        const { fake, exitCode, numbers, stopped, output } = await importChanging(change, isAtRequest);
+        expect(exitCode).toBe(1);
+        expect(numbers).toEqual(all.slice(0, numbers.length).map((row) => row.slice(0, 13)));
+        expect(fake.trackers).toHaveLength(numbers.length);
+        expect(output.stderr).toContain(`${numbers.length} of 500 rows\n`);
+        expect(stopped).toMatch(new RegExp(`^Stopped after line${place.source}`));
+        expect(stopped).toMatch(
+          /rows\.csv has changed since it was checked\. Run the same command again to continue; no tracker is created twice\.$/,
+        );
+      },
+    );
   });
 
   it('rows whose trackers perhaps exist → the last line asks to import them again', async () => {
