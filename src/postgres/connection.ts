@@ -127,10 +127,9 @@ interface Entry<Item, Result> {
 }
 
 /**
- * Calls made while a statement is under way share the next statement. If a statement meets a conflict, each half of its items is sent
- * alone, and so on, so that soon only the items in conflict wait; a single item is tried again for a while. If a statement fails for
- * another reason, the calls of its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected
- * is not sent any more.
+ * Calls made while a statement is under way share the next statement. If a statement meets a conflict, each of its items is sent
+ * alone, and tried again for a while, so that only the items in conflict wait. If a statement fails for another reason, the calls of
+ * its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected is not sent any more.
  *
  * @param send - sends one statement for all items, and resolves to one result for each
  * @param resolveConflict - finds the result of an item whose last try met a conflict. Default: rejects with the error of that try
@@ -166,15 +165,9 @@ export function batched<Item, Result>(
   }
 
   function recover(entries: Entries, error: unknown): void {
-    if (!isConflict(error)) {
-      for (const { reject } of entries) reject(error);
-    } else if (entries.length === 1) {
-      for (const entry of entries) void sendAlone(entry);
-    } else {
-      const middle = Math.ceil(entries.length / 2);
-      for (const half of [entries.slice(0, middle), entries.slice(middle)]) {
-        sendTogether(half).catch((errorOfHalf) => recover(half, errorOfHalf));
-      }
+    for (const entry of entries) {
+      if (isConflict(error)) void sendAlone(entry);
+      else entry.reject(error);
     }
   }
 
