@@ -189,6 +189,11 @@ describe('invalid bodies', () => {
     ]);
   });
 
+  test('two wrong fields in one message → reported to onError once, together', async () => {
+    const { messages } = await tell([tracking('t1', { ...oddOrder, location: 5 })]);
+    expect(messages).toEqual([expect.stringMatching(/`events\[0\]\.order`.*; .*`events\[0\]\.location`/)]);
+  });
+
   test('the same wrong field in two webhooks, then a second wrong field → reported to onError once each', async () => {
     const { messages } = await tell(
       [tracking('t1', oddOrder)],
