@@ -1,5 +1,6 @@
 /**
- * Measures polling and bulk import at scale in virtual time: an hour passes as soon as its work is done, and waits are exact.
+ * Measures polling and bulk import at scale in virtual time: an hour passes as soon as its work is done, and waits are exact. Also
+ * measures the fake service.
  *
  * `npm run bench:scale` writes `results/scale.json`. `-- --quick` polls for an hour instead of a day, creates fewer
  * trackers, and only prints; so does a run of some parts. The program exits with 1 when a target is missed.
@@ -7,6 +8,7 @@
 import { readArguments } from './arguments.ts';
 import { describeRun, type Figure, writeResult } from './report.ts';
 import { measureBulk } from './scale/bulk.ts';
+import { measureFake } from './scale/fake.ts';
 import { measureIdleHeap } from './scale/idle-heap.ts';
 import { measurePolling } from './scale/polling.ts';
 import { VirtualClock } from './scale/virtual-clock.ts';
@@ -14,6 +16,7 @@ import { VirtualClock } from './scale/virtual-clock.ts';
 const PARTS = {
   heap: 'The memory of a polled tracker between two polls.',
   polling: '10,000 trackers, polled every 20 minutes for a day of virtual time.',
+  fake: 'The fake service with many trackers that play a scenario.',
   imports: 'createMany with up to a million inputs.',
 };
 
@@ -36,6 +39,7 @@ const add = (...more: readonly Figure[]) => {
 console.log(
   'What large numbers of trackers cost, in virtual time: waits are exact, and durations are those that the limits of the service cause. "Over" compares with the shortest time that the limit allows, "within" is the largest difference between two polls of a tracker and the interval.\n',
 );
+if (parts.includes('fake')) add(await measureFake(2_000, 12_000));
 const clock = new VirtualClock();
 clock.install();
 if (parts.includes('heap')) add(await measureIdleHeap(clock));

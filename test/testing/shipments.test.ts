@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
@@ -330,6 +331,27 @@ describe('fake.play', () => {
 });
 
 describe('the option `play`', () => {
+  it('any number of shipments that begin at any times → events in the order of their times, then of the shipments', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(3), { maxLength: 30 }), async (pauses) => {
+        const { fake, create, advance } = makeFake({ play: 'delivered' });
+        const numbers = pauses.map((_, index) => `RR${100_000_000 + index}CN`);
+        for (const [index, trackingNumber] of numbers.entries()) {
+          advance(pauses[index] ?? 0);
+          await create({ trackingNumber });
+        }
+        advance(4 * DAY_MS);
+        const pushes = fake.webhooks.pending.map(({ item: { metadata, tracker } }) => ({
+          at: Date.parse(metadata?.generatedAt ?? ''),
+          place: numbers.indexOf(tracker.trackingNumber ?? ''),
+        }));
+        expect(pushes).toHaveLength(6 * numbers.length);
+        expect(pushes).toEqual(pushes.toSorted((a, b) => a.at - b.at || a.place - b.place));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('never-found at infinite speed → tracking stops at the time of the first results', async () => {
     const { fake, create, advance } = makeFake({ play: 'never-found', ...AT_ONCE });
     await create();

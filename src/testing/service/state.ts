@@ -19,6 +19,7 @@ import {
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { Failures } from './failures.ts';
 import { RateLimits, rejection, ServiceError } from './http.ts';
+import { Schedule } from './schedule.ts';
 import {
   buildWebhookTracker,
   canRespond,
@@ -55,7 +56,7 @@ export class FakeState {
   readonly failures = new Failures();
   readonly requests: RecordedRequest[] = [];
   /** Planned actions. They run when the fake reads its clock, so that it follows any clock and never keeps a process alive. */
-  readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
+  readonly #schedule = new Schedule();
   readonly #parcels = new Map<string, KnownParcel>();
   #scenariosStarted = 0;
   searches = 0;
@@ -69,16 +70,13 @@ export class FakeState {
 
   now(): number {
     const nowMs = this.options.now();
-    for (let next = this.#actions[0]; next !== undefined && next.atMs <= nowMs; next = this.#actions[0]) {
-      this.#actions.shift();
-      next.run(next.atMs);
-    }
+    for (
+      let action = this.#schedule.takeDue(nowMs);
+      action !== undefined;
+      action = this.#schedule.takeDue(nowMs)
+    )
+      action.run(action.atMs);
     return nowMs;
-  }
-
-  #schedule(atMs: number, run: (atMs: number) => void): void {
-    const before = this.#actions.findLastIndex((action) => action.atMs <= atMs);
-    this.#actions.splice(before + 1, 0, { atMs, run });
   }
 
   getParcel(trackingNumber: string): KnownParcel {
@@ -160,7 +158,7 @@ export class FakeState {
   }
 
   #scheduleFetch(tracker: TrackerState, nowMs: number): void {
-    this.#schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
+    this.#schedule.add(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
   }
 
   fetchResults(tracker: TrackerState, atMs: number): void {
@@ -216,7 +214,7 @@ export class FakeState {
     const lengthMs = steps.at(-1)?.afterMs ?? 0;
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
     for (const { afterMs, event, timeStyle } of steps) {
-      this.#schedule(startMs + afterMs / speed, (atMs) => {
+      this.#schedule.add(startMs + afterMs / speed, (atMs) => {
         if (event === 'stop') return this.stopTracking({ parcel }, atMs);
         const occurrenceDatetime = formatTime(writtenStartMs + afterMs, timeStyle);
         this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs);

@@ -200,6 +200,20 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   const random = seededRandom(rest.seed);
   let freePlaces = rest.concurrency;
   const waiting: (() => void)[] = [];
+  /** How many of `waiting` have got a place. They stay until none waits, because `shift` moves the whole array. */
+  let served = 0;
+
+  function passPlaceOn(): void {
+    const next = waiting[served];
+    if (next === undefined) {
+      freePlaces += 1;
+      served = 0;
+      waiting.length = 0;
+    } else {
+      served += 1;
+      next();
+    }
+  }
 
   async function withinConcurrency<Result>(run: () => Promise<Result>): Promise<Result> {
     if (freePlaces > 0) freePlaces -= 1;
@@ -207,8 +221,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     try {
       return await run();
     } finally {
-      const next = waiting.shift() ?? (() => (freePlaces += 1));
-      next();
+      passPlaceOn();
     }
   }
 
