@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
+import { systemClock } from '../common/clock.ts';
 import { addListenFlags, JSON_HELP, SECRET_HELP, secretOption } from './flags.ts';
 import {
   explainListenFailure,
@@ -76,7 +77,8 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
       'No secret is set, so webhooks from anyone are accepted; set TRACKING_WEBHOOK_SECRET to require one',
     );
   await untilAborted(terminal.signal);
-  await handler.close({ timeoutMs: STOP_GRACE_MS });
-  server.close();
-  server.closeAllConnections();
+  // A webhook that is arriving still gets its response.
+  const timer = systemClock.setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
+  await new Promise((done) => server.close(done));
+  systemClock.clearTimeout(timer);
 }

@@ -166,6 +166,19 @@ describe('stop', () => {
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
   });
 
+  it('a number whose results name one tracker twice → this tracker is stopped', async () => {
+    const { fake, ids } = await connectWithTrackers();
+    fake.shipment(NUMBER).addEvent({});
+    vi.stubGlobal('fetch', async (...args: Parameters<typeof fake.fetch>) => {
+      const response = await fake.fetch(...args);
+      const body = await response.json();
+      const { trackings } = body.data;
+      return Response.json({ data: trackings ? { trackings: [...trackings, ...trackings] } : body.data });
+    });
+    const { exitCode, stdout } = await runLine(`stop ${NUMBER} --by number`);
+    expect([exitCode, stdout]).toEqual([0, `${NUMBER}  no longer tracked  ${ids[0]}\n`]);
+  });
+
   it('an unknown id among known ids → one error line, also as JSON; the known trackers are stopped, exit code 1', async () => {
     const { fake, ids } = await connectWithTrackers();
     const { exitCode, stderr } = await runLine(`stop gone ${ids[1]}`);

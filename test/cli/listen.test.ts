@@ -1,5 +1,11 @@
+import { request } from 'node:http';
 import { TrackingClient } from 'tracking-client';
-import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import {
+  buildEvent,
+  buildWebhookMessage,
+  createFakeTrackingService,
+  createWebhookSender,
+} from 'tracking-client/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { makeTerminal, runLine } from './make-terminal.ts';
@@ -69,6 +75,38 @@ describe('listen', () => {
     interrupt();
     expect(await exitCode).toBe(0);
     await expect(fetch(url, { method: 'HEAD' })).rejects.toThrow('fetch failed');
+  });
+
+  /** Begins a webhook; the body ends when the test ends it. */
+  async function begin(url: string) {
+    const webhook = request(url, { method: 'POST', headers: { 'content-type': 'application/json' } });
+    const status = new Promise<number | undefined>((resolve, reject) => {
+      webhook.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject);
+    });
+    status.catch(() => {});
+    webhook.write('{"trackings":[');
+    // A later request is answered, so the webhook has arrived, too.
+    await fetch(url, { method: 'HEAD' });
+    return { webhook, status };
+  }
+
+  it('Ctrl-C while a webhook arrives → the webhook is printed and gets its response', async () => {
+    const { url, exitCode, interrupt, lines } = await start();
+    const { webhook, status } = await begin(url);
+    interrupt();
+    webhook.end(`${JSON.stringify(buildWebhookMessage({ events: [buildEvent({ status: 'Posted' })] }))}]}`);
+    expect([await status, await exitCode]).toEqual([200, 0]);
+    expect(lines().at(-1)).toContain(' Posted');
+  });
+
+  it('Ctrl-C and a webhook that never ends → its connection is closed after two seconds, exit code 0', async () => {
+    const { url, exitCode, interrupt } = await start();
+    const { status } = await begin(url);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    interrupt();
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await exitCode).toBe(0);
+    await expect(status).rejects.toThrow('socket hang up');
   });
 
   it('a port in use → one sentence, exit code 1', async () => {

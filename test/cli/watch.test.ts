@@ -1,4 +1,4 @@
-import { createFakeTrackingService } from 'tracking-client/testing';
+import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { connect, makeTerminal, runLine } from './make-terminal.ts';
@@ -13,6 +13,10 @@ function setUp({ fake = createFakeTrackingService(), isLive = false } = {}) {
   const watch = (...args: string[]) => run(['watch', '--interval', '1h', ...args], made.terminal);
   return { fake, watch, ...made };
 }
+
+/** The requests for results. */
+const findPolls = ({ requests }: FakeTrackingService) =>
+  requests.filter(({ path }) => path.endsWith('/results'));
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date(2026, 2, 10) });
@@ -85,6 +89,40 @@ describe('watch', () => {
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(0);
     expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+  });
+
+  it('no results yet → ten polls one minute apart, then polls at the interval', async () => {
+    const { fake, watch, interrupt } = setUp();
+    const exitCode = watch(ONE);
+    await vi.advanceTimersByTimeAsync(10 * 60_000 + 1000);
+    expect(findPolls(fake)).toHaveLength(11);
+    await vi.advanceTimersByTimeAsync(59 * 60_000);
+    expect(findPolls(fake)).toHaveLength(11);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(findPolls(fake)).toHaveLength(12);
+    interrupt();
+    expect(await exitCode).toBe(130);
+  });
+
+  it('results after a minute → the next poll comes after the interval', async () => {
+    const { fake, watch, interrupt } = setUp({ fake: createFakeTrackingService({ resultsDelayMs: 30_000 }) });
+    fake.shipment(ONE).addEvent({});
+    const exitCode = watch(ONE);
+    await vi.advanceTimersByTimeAsync(60 * 60_000);
+    expect(findPolls(fake)).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(2 * 60_000);
+    expect(findPolls(fake)).toHaveLength(3);
+    interrupt();
+    expect(await exitCode).toBe(130);
+  });
+
+  it('an interval below a minute, no results yet → polls at the interval', async () => {
+    const { fake, watch, interrupt } = setUp();
+    const exitCode = watch(ONE, '--interval', '30s');
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(findPolls(fake)).toHaveLength(3);
+    interrupt();
+    expect(await exitCode).toBe(130);
   });
 
   it('--all without tracked trackers → a message, exit code 0', async () => {
