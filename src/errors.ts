@@ -415,6 +415,18 @@ export function chooseErrorClass(status: number, code: ErrorCode | undefined): A
   return code.startsWith('auth_') ? AuthenticationError : byStatus;
 }
 
+const ACCOUNT_ERRORS = [
+  AuthenticationError,
+  PermissionDeniedError,
+  QuotaExceededError,
+  NoActiveSubscriptionError,
+];
+
+/** True if every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
+export function isAccountError(error: unknown): boolean {
+  return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
+}
+
 type ErrorOfCode<Code extends ErrorCode> = string extends Code
   ? TrackingError & { readonly code: Code }
   : Code extends 'validation_error' | 'shipping_date_outdated'

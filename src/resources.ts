@@ -8,8 +8,8 @@ import { callEndpoint, startCall } from './http/execute.ts';
 import { prepareRequest } from './http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from './options.ts';
 import {
+  poll,
   pollMany,
-  pollOne,
   type TrackerPolls,
   type TrackersToPoll,
   waitUntilStopped,
@@ -230,7 +230,7 @@ export class TrackersResource {
    * for await (const { newEvents, keys } of client.trackers.poll(trackerId)) await save(newEvents, keys);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return pollOne(this.#config, id, options, captureCallSite(this.poll), ({ update }) => update);
+    return poll(this.#config, id, options, captureCallSite(this.poll));
   }
 
   /**

@@ -12,7 +12,7 @@ import {
   resolveCallOptions,
 } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import { RequestValidationError } from '../errors.ts';
+import { isAccountError, RequestValidationError } from '../errors.ts';
 import { CallFailure, execute } from '../http/execute.ts';
 import { checkInput, prepareRequest, toJson } from '../http/prepare.ts';
 import { callOrWarn } from '../observability/logger.ts';
@@ -25,7 +25,6 @@ import {
   type BulkStatus,
   type Identity,
   type InputResult,
-  isAccountError,
   isRefusal,
   readIdentity,
   readResults,

@@ -1,13 +1,9 @@
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import {
   ApiError,
-  AuthenticationError,
   ConnectionError,
   isTrackingError,
-  NoActiveSubscriptionError,
-  PermissionDeniedError,
   QueueFullError,
-  QuotaExceededError,
   RequestValidationError,
   ResponseValidationError,
   TimeoutError,
@@ -69,18 +65,6 @@ function toErrorCode(error: unknown): string {
   if (error instanceof RequestValidationError) return error.code;
   if (error instanceof QueueFullError) return 'queue_full';
   return 'request_failed';
-}
-
-const ACCOUNT_ERRORS = [
-  AuthenticationError,
-  PermissionDeniedError,
-  QuotaExceededError,
-  NoActiveSubscriptionError,
-];
-
-/** True if every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
-export function isAccountError(error: unknown): boolean {
-  return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
 }
 
 const NOT_IN_RESPONSE: InputResult = {

@@ -11,6 +11,7 @@ import {
   TimeoutError,
   TrackingError,
 } from '../errors.ts';
+import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import {
   askInterval,
@@ -45,10 +46,10 @@ export type PollManyUpdate = { readonly id: string } & (
 export type TrackersToPoll = Iterable<string | TrackerToPoll> | AsyncIterable<string | TrackerToPoll>;
 
 /** The outcome of a poll for the reader of the stream: an update, or the error that ends the polling of the tracker. */
-interface PollOutcome extends Partial<PollResult> {
+interface PollOutcome {
   readonly id: string;
+  readonly result?: PollResult;
   readonly error?: unknown;
-  readonly isLast: boolean;
 }
 
 /** Trackers are read in batches, because reading a long list at once would block the event loop. */
@@ -227,7 +228,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       this.#add(tracker, this.#requests.callSite);
     } catch (error) {
       const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
-      this.#unread.push({ id, error, isLast: true });
+      this.#unread.push({ id, error });
       this.#wake();
     }
   }
@@ -270,7 +271,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
-      if (result !== undefined) this.#unread.push({ id, isLast, ...result });
+      if (result !== undefined) this.#unread.push({ id, result });
       if (isLast) this.#remove(tracker);
       else {
         if (lagMs > intervalMs) this.#warnOfLateness(id, lagMs, intervalMs);
@@ -282,7 +283,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     } catch (error) {
       if (!this.#isPolled(tracker)) return;
       this.#remove(tracker);
-      this.#unread.push({ id, error, isLast: true });
+      this.#unread.push({ id, error });
     } finally {
       this.#inFlight -= 1;
       this.#wake();
@@ -344,8 +345,8 @@ export function pollMany(
   callSite: CallSite,
 ): TrackerPolls {
   const settings = checkOptions(pollManyOptions, options, undefined, config.maskKey);
-  return new TrackerPolls(config, trackers, settings, callSite, ({ id, update, error }) => {
-    if (update !== undefined) return { id, ...update };
+  return new TrackerPolls(config, trackers, settings, callSite, ({ id, result, error }) => {
+    if (result !== undefined) return { id, ...result.update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
       `Polling \`${id}\` has ended, because your \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
@@ -355,21 +356,13 @@ export function pollMany(
   });
 }
 
-/** Polls one tracker; the stream ends with the failure that ends its polling. */
-export function pollOne<Item = PollUpdate>(
+export function poll(
   config: Config,
   id: string,
   options: PollOptions,
   callSite: CallSite,
-  toItem: (outcome: PollOutcome & { readonly update: PollUpdate }) => Item,
-): TrackerPolls<Item> {
-  checkTrackerId(config, id);
-  const settings = { ...checkOptions(pollOptions, options, undefined, config.maskKey), concurrency: 1 };
-  const tracker = { id, knownKeys: settings.knownKeys };
-  return new TrackerPolls(config, [tracker], settings, callSite, ({ update, ...outcome }) => {
-    if (update === undefined) throw outcome.error;
-    return toItem({ ...outcome, update });
-  });
+): TrackerPolls<PollUpdate> {
+  return pollOne(config, id, checkPollOptions(config, id, options), callSite, ({ update }) => update);
 }
 
 export async function waitUntilStopped(
@@ -378,24 +371,53 @@ export async function waitUntilStopped(
   options: PollOptions,
   callSite: CallSite,
 ): Promise<Tracking> {
-  let last: PollOutcome | undefined;
-  for await (const outcome of pollOne(config, id, options, callSite, (outcome) => outcome)) {
-    last = outcome.isLast ? outcome : undefined;
+  const { until, ...settings } = checkPollOptions(config, id, options);
+  const polling = { ...settings, until: () => false };
+  const updates = pollOne(config, id, polling, callSite, ({ update, notReady }) => {
+    const { stopped, tracker } = update;
+    if (stopped && tracker && notReady) throw createStoppedError(id, tracker, notReady, callSite);
+    return update;
+  });
+  for await (const { tracking, stopped } of updates) {
+    if (tracking !== undefined && (stopped || askUntil(until, tracking))) return tracking;
   }
-  const { update, notReady } = last ?? {};
-  if (update?.tracking !== undefined) return update.tracking;
-  const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
-  let error: TrackingError = new TimeoutError(
+  const { maxDurationMs } = settings;
+  throw new TimeoutError(
     `The service was still tracking \`${id}\` after ${maxDurationMs} ms (\`maxDurationMs\`); wait again, or raise \`maxDurationMs\``,
     { phase: 'backoff', timeoutMs: maxDurationMs },
     { callSite },
   );
-  if (update?.tracker !== undefined && notReady !== undefined) {
-    const { headers, body } = notReady;
-    const message = `The service has stopped tracking \`${id}\` and has no results for it`;
-    // The new error gets the `callId` and the endpoint of the last call, so that the log lines of this call can be found.
-    const details = { ...notReady, headers, body, tracker: update.tracker };
-    error = new ResultsNotReadyError(message, details, { cause: notReady, callSite });
-  }
-  throw error;
+}
+
+function checkPollOptions(config: Config, id: string, options: PollOptions) {
+  checkTrackerId(config, id);
+  return { ...checkOptions(pollOptions, options, undefined, config.maskKey), concurrency: 1 };
+}
+
+/** Polls one tracker; the stream ends with the failure that ends its polling, or that `toUpdate` throws. */
+function pollOne(
+  config: Config,
+  id: string,
+  settings: ReturnType<typeof checkPollOptions>,
+  callSite: CallSite,
+  toUpdate: (result: PollResult) => PollUpdate,
+): TrackerPolls<PollUpdate> {
+  const tracker = { id, knownKeys: settings.knownKeys };
+  return new TrackerPolls(config, [tracker], settings, callSite, ({ result, error }) => {
+    if (result === undefined) throw error;
+    return toUpdate(result);
+  });
+}
+
+function createStoppedError(
+  id: string,
+  tracker: Tracker,
+  notReady: ResultsNotReadyError,
+  callSite: CallSite,
+): ResultsNotReadyError {
+  const { headers, body } = notReady;
+  const message = `The service has stopped tracking \`${id}\` and has no results for it`;
+  // The new error gets the `callId` and the endpoint of the last call, so that the log lines of this call can be found.
+  const details = { ...notReady, headers, body, tracker };
+  return new ResultsNotReadyError(message, details, { cause: notReady, callSite });
 }

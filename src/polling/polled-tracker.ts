@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { isAccountError } from '../bulk/outcomes.ts';
 import { linkedController } from '../common/abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 import { buildEventKey, canonicalJson } from '../common/event-keys.ts';
@@ -10,6 +9,7 @@ import {
   ApiError,
   type CallSite,
   ConfigurationError,
+  isAccountError,
   NotFoundError,
   RequestValidationError,
   ResponseValidationError,

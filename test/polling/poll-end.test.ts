@@ -146,6 +146,19 @@ describe('waitUntilStopped', () => {
     const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 1000, until });
     await pass(2000);
     expect((await waiting).events).toHaveLength(2);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('until returns a promise → rejects with a ConfigurationError, and no timer is left', async () => {
+    const { client } = polledService(nothingNew);
+    const until = () => Promise.reject(new Error('mine'));
+    // @ts-expect-error -- `until` must return true or false
+    const waiting = client.trackers.waitUntilStopped('tracker-1', { initialDelayMs: 0, until });
+    await expect(waiting).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: 'Expected `until` to return true or false, got a Promise',
+    });
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('maxDurationMs runs out → TimeoutError that names maxDurationMs', async () => {
