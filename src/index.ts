@@ -62,8 +62,14 @@ export type {
   TrackingClientOptions,
 } from './options.ts';
 export type { PollManyUpdate, TrackerPolls } from './polling/poll-many.ts';
-export type { PollManyOptions, PollOptions, TrackerToPoll } from './polling/poll-options.ts';
-export type { PollContext, PollUpdate } from './polling/polled-tracker.ts';
+export type { PollUpdate } from './polling/poll-once.ts';
+export type {
+  PollContext,
+  PollManyOptions,
+  PollOnceOptions,
+  PollOptions,
+  TrackerToPoll,
+} from './polling/poll-options.ts';
 export type { CouriersResource, TrackersResource, TrackingResource } from './resources.ts';
 export type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';

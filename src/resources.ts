@@ -14,8 +14,8 @@ import {
   type TrackersToPoll,
   waitUntilStopped,
 } from './polling/poll-many.ts';
-import type { PollManyOptions, PollOptions } from './polling/poll-options.ts';
-import type { PollUpdate } from './polling/polled-tracker.ts';
+import { type PollUpdate, pollOnce } from './polling/poll-once.ts';
+import type { PollManyOptions, PollOnceOptions, PollOptions } from './polling/poll-options.ts';
 import type { BulkResult } from './schemas/bulk.ts';
 import type { Courier } from './schemas/courier.ts';
 import {
@@ -216,6 +216,23 @@ export class TrackersResource {
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#config, 'trackers.results', buildInput(id, options), options);
+  }
+
+  /**
+   * Polls one tracker once, as `poll` does, but without memory. For a queue, a cron job or a serverless schedule, which decides when
+   * the next poll comes. One poll sends one request, or up to three if the results lack `isTracked` (docs/service.md 5.3).
+   *
+   * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
+   * @param options - `knownKeys`, and the options of each request. A request that has timed out is not retried. After a 429 the
+   * call waits up to an hour; `retry.maxRetryAfterMs` lowers this limit
+   * @returns the results or none yet, the new events with their keys, and `stopped`
+   * @throws NotFoundError; ResponseValidationError, also if `isTracked` is neither true nor false; RequestValidationError for an
+   * impossible id; else like `get`
+   * @example
+   * const { newEvents, keys, stopped } = await client.trackers.pollOnce(trackerId, { knownKeys });
+   */
+  pollOnce(id: string, options: PollOnceOptions = {}): Promise<PollUpdate> {
+    return pollOnce(this.#config, id, options, captureCallSite(this.pollOnce));
   }
 
   /**

@@ -2,7 +2,6 @@ import { onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
-import { completeRetry, POLL_RETRY } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import {
   type CallSite,
@@ -13,6 +12,7 @@ import {
 } from '../errors.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
+import { checkTrackerId, createPollRequests, type PollResult, type PollUpdate } from './poll-once.ts';
 import {
   askInterval,
   askUntil,
@@ -24,14 +24,7 @@ import {
   type TrackerToPoll,
   trackerToPoll,
 } from './poll-options.ts';
-import {
-  checkTrackerId,
-  DueList,
-  PolledTracker,
-  type PollRequests,
-  type PollResult,
-  type PollUpdate,
-} from './polled-tracker.ts';
+import { DueList, PolledTracker, type StreamRequests } from './polled-tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
@@ -73,7 +66,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #config: Config;
   readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
-  readonly #requests: PollRequests;
+  readonly #requests: StreamRequests;
   readonly #toItem: (outcome: PollOutcome) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new DueList();
@@ -105,16 +98,15 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     this.#source = source;
     this.#settings = settings;
     this.#toItem = toItem;
-    const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } = settings;
-    const retry = completeRetry(settings.retry, config.retry, POLL_RETRY);
-    this.#requests = {
-      config,
-      options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
-      maxConsecutiveErrors,
-      takeTurn: maxPerSecond === undefined ? async () => {} : createTurns(maxPerSecond, this.endSignal),
-      endSignal: this.endSignal,
+    const { maxPerSecond, maxConsecutiveErrors } = settings;
+    const { endSignal } = this;
+    const requests = createPollRequests(config, settings, {
       callSite,
-    };
+      // The record only tells that a tracker without results was given up, so every second poll without results reads it.
+      pollsPerRecord: 2,
+      takeTurn: maxPerSecond === undefined ? undefined : createTurns(maxPerSecond, endSignal),
+    });
+    this.#requests = { ...requests, maxConsecutiveErrors, endSignal };
   }
 
   /** The number of trackers that are polled. */
@@ -148,7 +140,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     checkTrackerId(this.#config, id, callSite);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys, this.#requests);
-    polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled));
+    polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled, callSite));
     this.#trackers.set(id, polled);
     this.#waiting.add(polled);
     this.#neverPolled += 1;
@@ -246,7 +238,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
     try {
-      await this.#requests.takeTurn();
+      await this.#requests.takeTurn?.();
       const { first } = this.#waiting;
       if (first === undefined || !this.#isPollDue()) return;
       this.#unschedule(first);
@@ -268,7 +260,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       this.#config.hooks.onPoll?.({ id, lagMs });
       const result = await tracker.poll();
       const isLast = result !== undefined && this.#isLast(result.update);
-      const intervalMs = isLast ? 0 : this.#askInterval(tracker, result?.update);
+      const intervalMs = isLast ? 0 : this.#askInterval(tracker, this.#requests.callSite, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
       if (result !== undefined) this.#unread.push({ id, result });
@@ -277,7 +269,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         if (lagMs > intervalMs) this.#warnOfLateness(id, lagMs, intervalMs);
         const intervalsPassed = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
         const nextAt = startedAt + intervalsPassed * intervalMs;
-        tracker.dueAt = result === undefined ? Math.max(nextAt, tracker.waitsUntil) : nextAt;
+        tracker.dueAt = Math.max(nextAt, tracker.waitsUntil);
         this.#waiting.add(tracker);
       }
     } catch (error) {
@@ -291,7 +283,9 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   #isLast({ stopped, tracking }: PollUpdate): boolean {
-    return stopped || (tracking !== undefined && askUntil(this.#settings.until, tracking));
+    return (
+      stopped || (tracking !== undefined && askUntil(this.#settings.until, tracking, this.#requests.callSite))
+    );
   }
 
   /** False for a deleted tracker, even if its id was added again. */
@@ -299,10 +293,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     return this.#trackers.get(tracker.id) === tracker;
   }
 
-  #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
+  #askInterval(tracker: PolledTracker, callSite: CallSite | undefined, update?: PollUpdate): number {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
-    return askInterval(intervalMs, tracker.buildContext(update), this.#config.maskKey);
+    return askInterval(intervalMs, tracker.buildContext(update), this.#config.maskKey, callSite);
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
@@ -379,7 +373,7 @@ export async function waitUntilStopped(
     return update;
   });
   for await (const { tracking, stopped } of updates) {
-    if (tracking !== undefined && (stopped || askUntil(until, tracking))) return tracking;
+    if (tracking !== undefined && (stopped || askUntil(until, tracking, callSite))) return tracking;
   }
   const { maxDurationMs } = settings;
   throw new TimeoutError(

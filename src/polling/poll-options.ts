@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOptions, refuseOption } from '../common/check-options.ts';
+import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   countOption,
@@ -13,16 +13,32 @@ import {
   rule,
 } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
+import type { CallSite } from '../errors.ts';
+import type { Priority } from '../limiter/limiter.ts';
 import type { TrackerRequestOptions } from '../options.ts';
+import type { TrackingEvent } from '../schemas/event.ts';
 import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import type { PollContext } from './polled-tracker.ts';
 
 const MIN_INTERVAL_MS = 1000;
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
 const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
 const DEFAULT_CONCURRENCY = 10;
 const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
+
+/** The argument of an interval function. */
+export interface PollContext {
+  /** The id as it was given. */
+  readonly id: string;
+  /** Polls of this tracker so far, failed ones included; 0 before the first. */
+  readonly poll: number;
+  /** The results of the last poll; undefined before the first poll, without results, and after an error. */
+  readonly tracking: Tracking | undefined;
+  /** The new events of these results. */
+  readonly newEvents: readonly TrackingEvent[];
+  /** Polls that failed since the last success. */
+  readonly errorsInARow: number;
+}
 
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each request of a poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
@@ -51,6 +67,17 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
+}
+
+/** Options of `trackers.pollOnce`; request options apply to each of its requests. */
+export interface PollOnceOptions extends TrackerRequestOptions {
+  /**
+   * The `keys` of events that you have handled before, so that these events are skipped. Default: none.
+   * @example knownKeys: await readKeysFromDatabase(trackerId)
+   */
+  readonly knownKeys?: Iterable<string> | undefined;
+  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `background`. */
+  readonly priority?: Priority | undefined;
 }
 
 /** A tracker for `trackers.pollMany`, with options of its own. */
@@ -83,15 +110,20 @@ export function askInterval(
   ask: (context: PollContext) => number,
   context: PollContext,
   maskKey: (text: string) => string,
+  callSite: CallSite | undefined,
 ): number {
-  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', maskKey);
+  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', maskKey, callSite);
 }
 
+const returnedAnswer = z.boolean(expected('to return true or false', kindOrNumber));
+
 /** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
-export function askUntil(until: (tracking: Tracking) => boolean, tracking: Tracking): boolean {
-  const isOver = ignoreRejection(until(tracking));
-  if (typeof isOver === 'boolean') return isOver;
-  return refuseOption('until', 'true or false', isOver, kindOrNumber, 'return');
+export function askUntil(
+  until: (tracking: Tracking) => boolean,
+  tracking: Tracking,
+  callSite: CallSite,
+): boolean {
+  return checkOptions(returnedAnswer, ignoreRejection(until(tracking)), 'until', undefined, callSite);
 }
 
 /**
@@ -108,7 +140,7 @@ const isIterable = (value: unknown): value is Iterable<unknown> =>
 
 const isString = (value: unknown) => typeof value === 'string';
 
-/** The event keys are copied, because a tracker deletes a key when a poll has read the event of that key. */
+/** The event keys are copied, because a poll deletes a key when a poll has read the event of that key. */
 const knownKeysOption = z
   .preprocess(
     (value) => (isIterable(value) ? new Set(value) : value),
@@ -161,3 +193,11 @@ export const pollManyOptions = z.strictObject({
 } satisfies OptionShape<PollManyOptions>);
 
 export type PollSettings = z.output<typeof pollManyOptions>;
+
+export const pollOnceOptions = z.strictObject({
+  ...CALL_SHAPE,
+  searchBy: searchBySchema.optional(),
+  knownKeys: knownKeysOption,
+} satisfies OptionShape<PollOnceOptions>);
+
+export type PollOnceSettings = z.output<typeof pollOnceOptions>;

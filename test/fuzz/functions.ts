@@ -151,6 +151,7 @@ const TARGETS: Record<string, Target> = {
   'TrackingClient.get id': callTrackers('get'),
   'TrackingClient.createBulk input': callTrackers('createBulk'),
   'TrackingClient.listAll': callTrackers('listAll', { ...CALL, limit: 1, sort: 1 }, readSome),
+  'TrackingClient.pollOnce': callTrackers('pollOnce', { ...CALL, knownKeys: ['a'] }, undefined, 't-1'),
   'TrackingClient.pollMany': callTrackers('pollMany', MANY, readSome, ['t-1', 't-2']),
   'TrackingClient.pollMany ids': apply(
     (broken) => call(createClient().trackers, 'pollMany', broken, { maxDurationMs: 60 }),

@@ -68,6 +68,18 @@ describe('the stack of an error of one call', () => {
   });
 });
 
+describe('the stack of an error of pollOnce', () => {
+  test.each([
+    ['a tracker that is not found', 't', {}, 'NotFoundError'],
+    ['an impossible id', '..', {}, 'RequestValidationError'],
+    ['an invalid option', 't', { timeoutMs: -1 }, 'ConfigurationError'],
+  ])('%s → the line of the call', async (_, id, options, name) => {
+    const { client } = polledService(() => NOT_FOUND);
+    const call: Call<Promise<unknown>> = (trackers) => trackers.pollOnce(id, options);
+    expect(await catchRejection(callFromHere(client, call))).toMatchObject({ name, ...fromHere });
+  });
+});
+
 describe('the stack of an error of a stream', () => {
   test('poll, a tracker that is not found → the line of the call', async () => {
     const { client } = polledService(() => NOT_FOUND);
@@ -89,11 +101,20 @@ describe('the stack of an error of a stream', () => {
     ['a tracker that is not found', 't', POLL, 'NotFoundError'],
     ['an impossible id', '..', POLL, 'RequestValidationError'],
     ['an interval function that throws', 't', { intervalMs: fail }, 'TrackingError'],
+    ['an interval function that returns 5', 't', { intervalMs: () => 5 }, 'ConfigurationError'],
   ])('pollMany, %s → an update whose error has the line of the call', async (_, id, options, name) => {
     const { client } = polledService(() => NOT_FOUND);
     const reading = read(callFromHere(client, (trackers) => trackers.pollMany([id], options)));
     await pass(1000);
     expect(reading.items[0]?.error).toMatchObject({ name, ...fromHere });
+  });
+
+  test('poll, an `until` that returns 5 → the line of the call', async () => {
+    const { client } = polledService(() => results([]));
+    // @ts-expect-error -- `until` must return true or false
+    const reading = read(callFromHere(client, (trackers) => trackers.poll('t', { ...POLL, until: () => 5 })));
+    await pass(1000);
+    expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError', ...fromHere });
   });
 
   test.each([

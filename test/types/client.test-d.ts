@@ -6,9 +6,12 @@ import type {
   Courier,
   EndpointName,
   PerCallTracking,
+  PollOnceOptions,
+  PollUpdate,
   ResendResult,
   Tracker,
   TrackerPage,
+  TrackerRequestOptions,
   Tracking,
   WebhookHistory,
   WithResponse,
@@ -45,6 +48,26 @@ test('an awaited call → the data; withResponse → the data with the response'
   expectTypeOf<Awaited<ApiPromise<Tracker>>>().toEqualTypeOf<Tracker>();
   expectTypeOf(client.trackers.get('t').withResponse()).resolves.toEqualTypeOf<WithResponse<Tracker>>();
   expectTypeOf(client.trackers.get('t')).toExtend<Promise<Tracker>>();
+});
+
+test('polls → updates of one type', () => {
+  expectTypeOf(client.trackers.pollOnce('t')).toEqualTypeOf<Promise<PollUpdate>>();
+  expectTypeOf(client.trackers.poll('t')).toExtend<AsyncIterable<PollUpdate>>();
+  expectTypeOf<Awaited<ReturnType<typeof client.trackers.pollOnce>>['tracking']>().toEqualTypeOf<
+    Tracking | undefined
+  >();
+  expectTypeOf(client.trackers.pollOnce).toBeCallableWith('t', {
+    knownKeys: new Set<string>(),
+    searchBy: 'clientTrackerId',
+    priority: 'interactive',
+    retry: false,
+    signal: new AbortController().signal,
+  });
+  expectTypeOf<PollOnceOptions>().toExtend<TrackerRequestOptions>();
+  // @ts-expect-error -- an option of `poll`
+  void client.trackers.pollOnce('t', { intervalMs: 60_000 });
+  // @ts-expect-error -- keys are strings
+  void client.trackers.pollOnce('t', { knownKeys: [1] });
 });
 
 test('request → unknown, which the caller must check', () => {

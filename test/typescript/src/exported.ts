@@ -21,6 +21,7 @@ export const getRecipient = async (id: string) => (await client.trackers.results
 export const getStatistics = async (id: string) => (await client.trackers.results(id)).statistics;
 export const getWebhooks = async (id: string) => (await client.trackers.webhookHistory(id)).webhooks;
 export const poll = (id: string) => client.trackers.poll(id);
+export const pollOnce = (id: string) => client.trackers.pollOnce(id, { knownKeys: new Set<string>() });
 export const pollMany = (ids: string[]) => client.trackers.pollMany(ids);
 export const createMany = (numbers: string[]) =>
   client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));

@@ -1,0 +1,257 @@
+import * as z from 'zod';
+import { checkOptions } from '../common/check-options.ts';
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import { buildEventKey, canonicalJson } from '../common/event-keys.ts';
+import { completeRetry, POLL_RETRY, type RetryPolicy } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
+import { endpoints } from '../endpoints.ts';
+import {
+  ApiError,
+  type CallSite,
+  NotFoundError,
+  RequestValidationError,
+  ResponseValidationError,
+  ResultsNotReadyError,
+} from '../errors.ts';
+import type { CheckedResponse } from '../http/check-response.ts';
+import { startCall } from '../http/execute.ts';
+import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
+import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
+import { formatError, type LogFields } from '../observability/logger.ts';
+import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
+import type { TrackingEvent } from '../schemas/event.ts';
+import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
+import type { Tracking } from '../schemas/tracking.ts';
+import { type PollOnceOptions, type PollOnceSettings, pollOnceOptions } from './poll-options.ts';
+
+/** One poll of a tracker. */
+export interface PollUpdate {
+  /** The results; undefined while there are none. */
+  readonly tracking: Tracking | undefined;
+  /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
+  readonly newEvents: TrackingEvent[];
+  /**
+   * The key of each new event, as webhooks give it. Store it when you have handled the event, and pass it as one of the
+   * `knownKeys` after a restart.
+   */
+  readonly keys: string[];
+  /** Number of the poll, from 1; failed ones count. `pollOnce` always gives 1. */
+  readonly poll: number;
+  /** True when the service has stopped tracking (`isTracked: false`; docs/service.md 5.1): no later update follows. */
+  readonly stopped: boolean;
+  /**
+   * The tracker's record in the results. If they lack `isTracked`, `pollOnce` and every second poll of a stream read it separately
+   * (docs/service.md 5.3), and read the results once more if it says that tracking has stopped. Undefined if a poll gets no record.
+   */
+  readonly tracker: Tracker | undefined;
+}
+
+/** The result of one poll. */
+export interface PollResult {
+  readonly update: PollUpdate;
+  /** The reason why there are no results. */
+  readonly notReady: ResultsNotReadyError | undefined;
+}
+
+/** What the requests of one poll have read. */
+type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notReady'>;
+
+type PollEndpoint = 'trackers.results' | 'trackers.get';
+
+/** How the requests of polls are sent; all trackers of a stream share it. */
+export interface PollRequests {
+  readonly config: Config;
+  readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
+  readonly callSite: CallSite;
+  /** If so many polls in a row get results without `isTracked`, the last of them reads the record. */
+  readonly pollsPerRecord: number;
+  /** Waits for `maxPerSecond`. */
+  readonly takeTurn?: (() => Promise<void>) | undefined;
+}
+
+export function createPollRequests(
+  config: Config,
+  { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority = 'background' }: PollOnceSettings,
+  rest: Omit<PollRequests, 'config' | 'options'>,
+): PollRequests {
+  const policy = completeRetry(retry, config.retry, POLL_RETRY);
+  return {
+    config,
+    options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry: policy, priority },
+    ...rest,
+  };
+}
+
+/** Refuses an impossible id, because the first poll of a stream would report it only after the interval. */
+export function checkTrackerId(config: Config, id: unknown, callSite?: CallSite): asserts id is string {
+  // The schema that names the field is built for wrong ids only, because building it costs more than the check.
+  if (!trackerIdentifier.safeParse(id).success)
+    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id', callSite);
+}
+
+/** Polls a tracker, and remembers the events that it has read. */
+export class TrackerPoller {
+  readonly id: string;
+  polls = 0;
+  readonly #requests: PollRequests;
+  #pollsWithoutIsTracked = 0;
+  /** The service has asked not to read the record before this time. */
+  #recordWaitsUntil = 0;
+  /** Ids, which take less memory than keys. Created with the first results, because most trackers of a long list have none. */
+  #seenEvents: Set<string> | undefined;
+  /** The keys of `knownKeys` whose events no poll has read yet. */
+  readonly #knownKeys: Set<string> | undefined;
+
+  constructor(id: string, knownKeys: Set<string> | undefined, requests: PollRequests) {
+    this.id = id;
+    this.#knownKeys = knownKeys;
+    this.#requests = requests;
+  }
+
+  /** @throws the failure of a request, or the signal's own reason */
+  async pollOnce(signal: AbortSignal | undefined): Promise<PollResult> {
+    this.polls += 1;
+    const { tracking, tracker, notReady } = await this.#read(signal);
+    const { newEvents, keys } = this.#takeNewEvents(tracking);
+    const stopped = tracker?.isTracked === false;
+    return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
+  }
+
+  protected warn(endpoint: PollEndpoint, message: string, fields: LogFields): void {
+    const { method, path } = endpoints[endpoint];
+    this.#requests.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
+  }
+
+  /** Reads the results, and the record if they lack `isTracked`. */
+  async #read(signal: AbortSignal | undefined): Promise<Reading> {
+    const results = await this.#readResults(signal);
+    this.#pollsWithoutIsTracked = hasIsTracked(results.tracker) ? 0 : this.#pollsWithoutIsTracked + 1;
+    const needsRecord = this.#pollsWithoutIsTracked >= this.#requests.pollsPerRecord;
+    if (!needsRecord || systemClock.now() < this.#recordWaitsUntil) return results;
+    const tracker = await this.#readRecord(signal);
+    // Events may have come between the two requests, so read the results once more.
+    const last = tracker?.isTracked === false ? await this.#readResultsAgain(signal) : results;
+    this.#pollsWithoutIsTracked = 0;
+    return { ...last, tracker: hasIsTracked(last.tracker) ? last.tracker : (tracker ?? last.tracker) };
+  }
+
+  async #readResults(signal: AbortSignal | undefined): Promise<Reading> {
+    try {
+      const tracking = await this.#call('trackers.results', { signal }, ({ tracker }) => tracker);
+      return { tracking, tracker: tracking.tracker ?? undefined, notReady: undefined };
+    } catch (error) {
+      if (!(error instanceof ResultsNotReadyError)) throw error;
+      return { tracking: undefined, tracker: undefined, notReady: error };
+    }
+  }
+
+  async #readResultsAgain(signal: AbortSignal | undefined): Promise<Reading> {
+    await this.#requests.takeTurn?.();
+    return await this.#readResults(signal);
+  }
+
+  /** Returns undefined after a failure that does not concern later polls. */
+  async #readRecord(signal: AbortSignal | undefined): Promise<Tracker | undefined> {
+    const { retry } = this.#requests.options;
+    // A pause of this endpoint does not stop the results of other trackers, which may need the slot.
+    const maxRetryAfterMs = Math.min(retry.maxRetryAfterMs, MAX_WAIT_IN_POLL_MS);
+    try {
+      await this.#requests.takeTurn?.();
+      const options = { signal, retry: { ...retry, maxRetryAfterMs } };
+      return await this.#call('trackers.get', options, (tracker) => tracker);
+    } catch (error) {
+      if (signal?.aborted || isPermanent(error) || error instanceof ResponseValidationError) throw error;
+      this.#recordWaitsUntil = getWaitUntil(error);
+      const message = 'Could not read a tracker; a later poll tries again';
+      this.warn('trackers.get', message, { reason: formatError(error) });
+      return undefined;
+    }
+  }
+
+  #call<Name extends PollEndpoint>(
+    name: Name,
+    own: Pick<RequestOptions, 'signal' | 'retry'>,
+    getTracker: (data: EndpointResult<Name>) => Tracker | null | undefined,
+  ) {
+    const { config, options, callSite } = this.#requests;
+    const prepare = () => {
+      const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
+      const request = prepareRequest(config, name, input);
+      return {
+        ...request,
+        retryClass: 'poll' as const,
+        read: (...response: Parameters<typeof request.read>) => {
+          const checked = request.read(...response);
+          return checked.isUsable ? checkIsTracked(checked, getTracker(checked.data)) : checked;
+        },
+      };
+    };
+    return startCall(config, name, { ...options, ...own }, prepare, callSite);
+  }
+
+  #takeNewEvents(tracking: Tracking | undefined) {
+    const { searchBy } = this.#requests.options;
+    const polledIds = searchBy === 'clientTrackerId' ? { clientTrackerId: this.id } : { trackerId: this.id };
+    const record = tracking?.tracker;
+    // With `invalidResponse: 'keep'`, the record may lack its id.
+    const ids = typeof record?.trackerId === 'string' ? record : polledIds;
+    const unseen = new Map<string, { readonly event: TrackingEvent; readonly key: string }>();
+    for (const event of tracking?.events ?? []) {
+      const id: unknown = event.eventId;
+      const identity = typeof id === 'string' && id !== '' ? id : canonicalJson(event);
+      if (this.#seenEvents?.has(identity) || unseen.has(identity)) continue;
+      unseen.set(identity, { event, key: buildEventKey(ids, event) });
+    }
+    // Remember the events only now: if the key of one cannot be built, the poll fails, and the next poll finds all again.
+    if (unseen.size > 0) this.#seenEvents ??= new Set();
+    for (const identity of unseen.keys()) this.#seenEvents?.add(identity);
+    const fresh = [...unseen.values()].filter(({ key }) => !this.#knownKeys?.delete(key));
+    return { newEvents: fresh.map(({ event }) => event), keys: fresh.map(({ key }) => key) };
+  }
+}
+
+export async function pollOnce(
+  config: Config,
+  id: string,
+  options: PollOnceOptions,
+  callSite: CallSite,
+): Promise<PollUpdate> {
+  checkTrackerId(config, id);
+  const { knownKeys, signal, ...settings } = checkOptions(
+    pollOnceOptions,
+    options,
+    undefined,
+    config.maskKey,
+  );
+  // Without memory, there is no later poll that reads the record.
+  const requests = createPollRequests(config, settings, { callSite, pollsPerRecord: 1 });
+  const { update } = await new TrackerPoller(id, knownKeys, requests).pollOnce(signal);
+  return update;
+}
+
+/** True if every later poll would fail, too. A 404 without a code comes from a gateway, so later polls may succeed. */
+export function isPermanent(error: unknown): boolean {
+  const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
+  return isUnknownTracker || error instanceof RequestValidationError;
+}
+
+/** Returns the time until which the service asks to wait, on the clock of the machine; at most the longest interval from now. */
+export function getWaitUntil(error: unknown): number {
+  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
+  return systemClock.now() + Math.min(retryAfterMs, MAX_TIMER_MS);
+}
+
+function hasIsTracked(tracker: Tracker | undefined): boolean {
+  return typeof tracker?.isTracked === 'boolean';
+}
+
+/** Refuses a wrong `isTracked`, which would keep the polling from ending. A missing or null one is not wrong. */
+function checkIsTracked<T>(
+  checked: CheckedResponse<T>,
+  tracker: Tracker | null | undefined,
+): CheckedResponse<T> {
+  const isTracked: unknown = tracker?.isTracked ?? undefined;
+  if (isTracked === undefined || typeof isTracked === 'boolean') return checked;
+  const mismatched = checked.mismatched.filter(({ path }) => path.at(-1) === 'isTracked');
+  return { isUsable: false, mismatched, total: mismatched.length };
+}
