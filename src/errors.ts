@@ -415,15 +415,14 @@ export function chooseErrorClass(status: number, code: ErrorCode | undefined): A
   return code.startsWith('auth_') ? AuthenticationError : byStatus;
 }
 
-const ACCOUNT_ERRORS = [
-  AuthenticationError,
-  PermissionDeniedError,
-  QuotaExceededError,
-  NoActiveSubscriptionError,
-];
+const ACCOUNT_ERRORS = [AuthenticationError, QuotaExceededError, NoActiveSubscriptionError];
 
-/** True if every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
+/**
+ * True if every later request would fail in the same way, because of the key, its rights, the plan or its quota. A 403 without a
+ * code comes from another server, such as a firewall, and is not about the key.
+ */
 export function isAccountError(error: unknown): boolean {
+  if (error instanceof PermissionDeniedError) return error.code !== undefined;
   return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
 }
 

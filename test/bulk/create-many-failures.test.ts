@@ -39,6 +39,7 @@ describe('a chunk that fails', () => {
     ['408', text(408), 'unknown', 'http_408'],
     ['429', text(429, 'slow down'), 'error', 'http_429'],
     ['422', failed(422, 'validation_error'), 'error', 'validation_error'],
+    ['403 without a code, as a firewall sends it', text(403, '<html>'), 'error', 'http_403'],
     ['300', text(300), 'error', 'http_300'],
     ['400 in the bulk envelope', refused(400, 'parsing_error'), 'error', 'parsing_error'],
     ['the same with an empty list of items', noItems, 'error', 'parsing_error'],
@@ -133,7 +134,7 @@ describe('failures that stop the run', () => {
     ['403 quota_limit_reached', quota, 'quota_limit_reached'],
     ['403 bulk_create_limit_exceeded', bulkLimit, 'bulk_create_limit_exceeded'],
     ['401', failed(401, 'auth_invalid_api_key'), 'auth_invalid_api_key'],
-    ['403 without a code', text(403), 'http_403'],
+    ['403 with an unknown code', failed(403, 'forbidden'), 'forbidden'],
     ['422 no_active_subscription', failed(422, 'no_active_subscription'), 'no_active_subscription'],
   ])('%s in mid-run → the rest get outcome error with that code, unsent', async (_, failure, code) => {
     const inputs = [...makeInputs(4), { trackingNumber: 'x' }];

@@ -75,6 +75,19 @@ describe('errors of key, plan or quota', () => {
     expect(reading.end?.error).toMatchObject({ name });
   });
 
+  test.each([
+    ['an HTML page', { status: 403, body: '<html></html>', headers: { 'content-type': 'text/html' } }],
+    ['JSON without a code', { status: 403, body: { message: 'Forbidden' } }],
+    ['an empty body', { status: 403 }],
+  ])(
+    '403 with %s at the first poll, as a firewall sends it → counts as one failed poll',
+    async (_, forbidden) => {
+      const { reading } = startPoll((poll) => (poll === 1 ? forbidden : results([])));
+      await pass(2000);
+      expect(reading).toMatchObject({ items: [{ poll: 2 }], end: undefined });
+    },
+  );
+
   test('no key at the first poll → rejects at once', async () => {
     const { reading } = startPoll(() => results([]), {}, { apiKey: () => '' });
     await pass(1000);
