@@ -1,5 +1,5 @@
 import pThrottle from 'p-throttle';
-import { linkedController } from '../common/abort.ts';
+import { onAbort } from '../common/abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 
 /**
@@ -7,23 +7,25 @@ import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
  *
  * p-throttle reads the wall clock: if that clock is set back by an hour, p-throttle waits an hour longer. If a turn is not
  * granted within an interval on our clock, we abort the throttle and create another.
+ *
+ * @param signal - rejects all turns when it aborts
  */
 export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Promise<void> {
   const interval = 1000 / maxPerSecond;
   // This time is one millisecond longer than the interval, so the timer of p-throttle fires before ours.
   const patienceMs = Math.min(Math.ceil(interval) + 1, MAX_TIMER_MS);
-  let throttle: ReturnType<typeof createThrottle> | undefined;
+  let throttle = createThrottle(interval);
   let lastTurn = Promise.resolve();
+  onAbort(signal, () => throttle.abort());
 
   async function takeTurn(): Promise<void> {
     signal.throwIfAborted();
-    throttle ??= createThrottle(interval, signal);
     const timer = systemClock.setTimeout(throttle.abort, patienceMs);
     try {
       await throttle.take();
     } catch {
       signal.throwIfAborted();
-      throttle = createThrottle(interval, signal);
+      throttle = createThrottle(interval);
       await throttle.take();
     } finally {
       systemClock.clearTimeout(timer);
@@ -36,12 +38,8 @@ export function createTurns(maxPerSecond: number, signal: AbortSignal): () => Pr
   };
 }
 
-function createThrottle(interval: number, signal: AbortSignal) {
-  const { controller, unsubscribe } = linkedController(signal);
+function createThrottle(interval: number) {
+  const controller = new AbortController();
   const take = pThrottle({ limit: 1, interval, strict: true, signal: controller.signal })(() => {});
-  const abort = () => {
-    unsubscribe();
-    controller.abort(new Error('The turn was not granted after an interval'));
-  };
-  return { take, abort };
+  return { take, abort: () => controller.abort(new Error('The turn was not granted')) };
 }

@@ -1,5 +1,6 @@
+import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/common/clock.ts';
+import { sleep, systemClock } from '../../src/common/clock.ts';
 
 test('the wall clock steps back an hour → now() goes on', () => {
   vi.useFakeTimers();
@@ -47,4 +48,14 @@ test('a timer fires 1 ms early → the clock shows the time of the timer, and ne
   vi.advanceTimersByTime(10);
   reading.mockRestore();
   expect(toldMs).toBe(10);
+});
+
+test('sleeps that end → leave no listener on their signal', async () => {
+  vi.useFakeTimers();
+  const { signal } = new AbortController();
+  const sleeps = Promise.all([sleep(10, signal), sleep(20, signal)]);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(20);
+  await sleeps;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

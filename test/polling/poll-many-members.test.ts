@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import type { TrackerPolls } from '../../src/index.ts';
 import {
   listIds,
   makeIds,
@@ -166,12 +167,85 @@ describe('sources of ids', () => {
     await stream.return();
   });
 
+  test('a tracker is polled 2,000 times before endless ids come → at most 1,000 more are read than polled', async () => {
+    let taken = 0;
+    async function* ids() {
+      yield 'first';
+      await new Promise((resolve) => setTimeout(resolve, 2_000_000));
+      for (;;) {
+        taken += 1;
+        yield `tracker-${taken}`;
+      }
+    }
+    const { stream, polls } = startPollMany(
+      nothingNew,
+      ids(),
+      {
+        initialDelayMs: 0,
+        intervalMs: ({ id }) => (id === 'first' ? 1000 : 900_000),
+        concurrency: 2,
+      },
+      { latencyMs: (_, id) => (id === 'first' ? 0 : 1000) },
+    );
+    await pass(2_010_000);
+    const polled = new Set(polls.map(({ id }) => id)).size;
+    expect(polled).toBeGreaterThan(5);
+    expect(taken).toBeLessThanOrEqual(polled + 1000);
+    await stream.return();
+  });
+
+  test('1,000 ids are deleted before their first poll → later ids are read and polled', async () => {
+    let deleteAll = () => {};
+    async function* ids() {
+      const first = makeIds(1000);
+      yield* first;
+      await new Promise<void>((resolve) => {
+        deleteAll = () => {
+          for (const id of first.slice(0, 990)) stream.delete(id);
+          resolve();
+        };
+      });
+      yield 'later';
+    }
+    const { stream, listStarts } = startPollMany(nothingNew, ids(), { intervalMs: 10_000, maxPerSecond: 1 });
+    await pass(1000);
+    deleteAll();
+    await pass(24_000);
+    expect(listStarts('later')).toHaveLength(1);
+    await stream.return();
+  });
+
   test('more ids than can be polled in an interval → every id is polled, also the last ones read', async () => {
     const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 20 };
     const { stream, polls } = startPollMany(nothingNew, makeIds(520), options);
     await pass(40_000);
     expect(new Set(polls.map(({ id }) => id)).size).toBe(520);
     await stream.return();
+  });
+
+  test.each([
+    ['return()', {}, (stream: TrackerPolls) => stream.return()],
+    ['an abort', {}, (_: TrackerPolls, controller: AbortController) => controller.abort()],
+    ['maxDurationMs', { maxDurationMs: 500 }, () => pass(500)],
+  ])('the stream ends by %s → the source is closed', async (_, options, end) => {
+    let isClosed = false;
+    async function* ids() {
+      try {
+        yield 'tracker-0';
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+        yield 'tracker-1';
+      } finally {
+        isClosed = true;
+      }
+    }
+    const controller = new AbortController();
+    const { stream } = startPollMany(nothingNew, ids(), { signal: controller.signal, ...options });
+    await pass(100);
+    await end(stream, controller);
+    expect(isClosed).toBe(false);
+    // The generator ends when its current wait ends.
+    await pass(1000);
+    expect(isClosed).toBe(true);
   });
 
   test('a source that throws → the stream rejects with its error, and nothing is sent', async () => {
