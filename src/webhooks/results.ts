@@ -1,6 +1,6 @@
+import { EVENTS_TOPIC } from '../common/event-keys.ts';
 import { isJsonObject } from '../common/validation.ts';
 import { TrackingError, WebhookParseError } from '../errors.ts';
-import { EVENTS_TOPIC } from '../common/event-keys.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
