@@ -10,23 +10,114 @@ const MAX_CAUSE_FRAMES = 5;
 /** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
-/** Masks the secret, also where all or some of its characters are percent-encoded. */
+/**
+ * Masks the secret, also where all or some of its characters are encoded: percent-encoded, escaped as in JSON, or written as HTML
+ * entities, and each of these several times or one inside another.
+ */
 export function maskText(text: string, secret: string): string {
-  if (secret === '' || !(text.includes(secret) || text.includes('%'))) return text;
-  return text.replace(buildPattern(secret), MASK);
+  if (secret === '' || text.length < secret.length) return text;
+  const masked = text.includes(secret) ? text.replace(buildPattern(secret), () => MASK) : text;
+  if (!ESCAPE.test(masked)) return masked;
+  // Neither encoding contains white space, so long texts are decoded word by word.
+  if (/\s/.test(secret)) return maskEncoded(masked, secret);
+  return masked.replace(/\S+/g, (word) => (ESCAPE.test(word) ? maskEncoded(word, secret) : word));
+}
+
+const ESCAPE = /[%\\&]/;
+
+/** Each alternative is one encoding of a character. */
+const ENCODED =
+  /%(?<percent>[\da-f]{2})|\\u(?<json>[\da-f]{4})|\\(?<escaped>["'\\/])|&#(?<decimal>\d{1,7});|&#x(?<hex>[\da-f]{1,6});|&(?<name>\w{2,6});/gi;
+
+/** HTML has names for these characters. */
+const NAMED_CHARACTERS: ReadonlyMap<string | undefined, string> = new Map(
+  (
+    'excl! quot" num# dollar$ percnt% amp& apos\' lpar( rpar) ast* plus+ comma, period. sol/ colon: semi; lt< equals= gt> ' +
+    'quest? commat@ lsqb[ lbrack[ bsol\\ rsqb] rbrack] Hat^ lowbar_ grave` lcub{ lbrace{ verbar| vert| rcub} rbrace}'
+  )
+    .split(' ')
+    .map((entry) => [entry.slice(0, -1), entry.slice(-1)]),
+);
+
+/** A text may be encoded several times, as JSON in JSON is. */
+const MAX_DECODINGS = 8;
+
+interface Decoded {
+  readonly text: string;
+  /** The position of each character in the original text, and the length of the original text. */
+  readonly positions: readonly number[];
+}
+
+function decodeCharacter({
+  percent,
+  json,
+  escaped,
+  decimal,
+  hex = percent ?? json,
+  name,
+}: Partial<Record<string, string>>): string | undefined {
+  if (escaped !== undefined) return escaped;
+  if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+  return decimal === undefined ? NAMED_CHARACTERS.get(name) : String.fromCharCode(Number(decimal));
+}
+
+/** Decodes each encoded character once. */
+function decode({ text, positions }: Decoded): Decoded {
+  let decoded = '';
+  const decodedPositions: number[] = [];
+  let end = 0;
+  const copyUntil = (start: number) => {
+    decoded += text.slice(end, start);
+    for (let index = end; index < start; index += 1) decodedPositions.push(positions[index] ?? 0);
+  };
+  for (const match of text.matchAll(ENCODED)) {
+    const character = decodeCharacter(match.groups ?? {});
+    if (character === undefined) continue;
+    copyUntil(match.index);
+    decoded += character;
+    decodedPositions.push(positions[match.index] ?? 0);
+    end = match.index + match[0].length;
+  }
+  copyUntil(text.length);
+  decodedPositions.push(positions[text.length] ?? 0);
+  return { text: decoded, positions: decodedPositions };
+}
+
+/** Decodes the text again and again, and masks what becomes the secret. */
+function maskEncoded(original: string, secret: string): string {
+  const found: { readonly start: number; readonly end: number }[] = [];
+  // A form encodes a space as `+`.
+  const unform = (text: string) => (secret.includes(' ') ? text.replaceAll('+', ' ') : text);
+  const pattern = buildPattern(unform(secret));
+  let current: Decoded = {
+    text: original,
+    positions: Array.from({ length: original.length + 1 }, (_, i) => i),
+  };
+  for (let round = 0; round < MAX_DECODINGS; round += 1) {
+    const next = decode(current);
+    if (next.text === current.text && round > 0) break;
+    current = next;
+    for (const { index, 0: match } of unform(current.text).matchAll(pattern))
+      found.push({
+        start: current.positions[index] ?? 0,
+        end: current.positions[index + match.length] ?? original.length,
+      });
+  }
+  let masked = '';
+  let position = 0;
+  for (const { start, end } of found.sort((a, b) => a.start - b.start)) {
+    if (start >= position) masked += original.slice(position, start) + MASK;
+    position = Math.max(position, end);
+  }
+  return masked + original.slice(position);
 }
 
 function buildPattern(secret: string): RegExp {
-  const pattern = Array.from(secret, (character) => {
-    const hex = character.charCodeAt(0).toString(16).padStart(2, '0');
-    const eitherCase = hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-    // A form encodes a space as `+`.
-    const inForm = character === ' ' ? '|\\+' : '';
-    return `(?:\\u${hex.padStart(4, '0')}|%${eitherCase}${inForm})`;
-  }).join('');
-  if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return new RegExp(pattern, 'g');
-  const wordStart = '(?:(?<![\\w-])|(?<=%[\\da-fA-F]{2}))';
-  return new RegExp(`${wordStart}${pattern}(?![\\w-])`, 'g');
+  const escaped = Array.from(secret, (character) =>
+    character.replace(/[\\^$.*+?()[\]{}|/]/, String.raw`\$&`),
+  ).join('');
+  if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return new RegExp(escaped, 'g');
+  return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, 'g');
 }
 
 /** Copies a JSON value with the secret masked in every string and field name. */
@@ -43,7 +134,7 @@ export function maskValue(value: unknown, secret: string, depth = 0): unknown {
 
 /** Like `maskValue`, for JSON parsed from `text`. If the text has neither the secret nor any escape, the value is not copied. */
 export function maskParsed(value: unknown, text: string, secret: string): unknown {
-  return text.includes(secret) || /\\[u/]|%/.test(text) ? maskValue(value, secret) : value;
+  return text.includes(secret) || ESCAPE.test(text) ? maskValue(value, secret) : value;
 }
 
 export function maskHeaders(headers: Headers, secret: string): Headers {

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { TrackingError } from '../../src/errors.ts';
 import { TRACKER } from '../contract/support/samples.ts';
+import { decodeAll, ENCODINGS } from '../support/encodings.ts';
 import { API_KEY, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
@@ -134,4 +136,45 @@ test('a failure of fetch with line breaks and terminal codes → one printable l
   const { client } = makeClient(new TypeError('a\u001b[2J\nforged\u2028line'), { retry: false });
   const error = await catchRejection(client.couriers.list());
   expect(error).toMatchObject({ message: expect.stringMatching(/got no response: a \[2J forged line$/) });
+});
+
+const SPECIAL_KEY = 'ab+cd/ef&gh==0123';
+
+describe.each(Object.entries(ENCODINGS))('a key that a server sends back, %s', (_encoding, encode) => {
+  const echo = `before ${encode(SPECIAL_KEY)} after`;
+  test.each<[where: string, response: Step]>([
+    ['text', { status: 502, body: echo, headers: { 'content-type': 'text/plain' } }],
+    ['the text of a JSON string', { status: 401, body: `{"errors":[{"code":"c","message":"${echo}"}]}` }],
+    ['a JSON string', { status: 401, body: { errors: [{ code: 'c', message: echo, [echo]: [echo] }] } }],
+    ['a JSON field', { status: 401, body: { [echo]: echo } }],
+    [
+      'HTML',
+      { status: 403, body: `<p title="${echo}">${echo}</p>`, headers: { 'content-type': 'text/html' } },
+    ],
+    ['headers', { status: 500, headers: { 'x-request-id': echo, 'x-echo': echo } }],
+    ['a success that is not JSON', { status: 200, body: echo }],
+    [
+      'the content type',
+      { status: 200, body: 'x', headers: { 'content-type': `text/${encode(SPECIAL_KEY)}` } },
+    ],
+    [
+      'a field of a success',
+      { status: 200, body: { data: { couriers: [{ courierCode: 5, courierName: [echo] }] } } },
+    ],
+    ['a failure of fetch', new TypeError(echo, { cause: new Error(echo) })],
+  ])('in %s → nowhere to be read', async (_where, response) => {
+    const lines: unknown[] = [];
+    const log = (...line: unknown[]) => void lines.push(line);
+    const { client } = makeClient(response, {
+      apiKey: SPECIAL_KEY,
+      retry: { retries: 1, maxBackoffMs: 1 },
+      invalidResponse: 'throw',
+      logger: { debug: log, info: log, warn: log, error: log },
+      logLevel: 'debug',
+    });
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(error).toBeInstanceOf(TrackingError);
+    const shown = [everything(error), inspect(lines, { depth: 20, maxStringLength: null })];
+    for (const text of shown) expect(decodeAll(text)).not.toContain(SPECIAL_KEY);
+  });
 });
