@@ -104,7 +104,7 @@ export function addFake(program: Command, terminal: Terminal): void {
 Failures: a status from 400 to 599; reset (closes the connection); timeout
 (never responds); stall (sends half a response); badJson (sends invalid JSON);
 html (sends an error page); commitThenDrop (carries the request out, then
-closes the connection). ENDPOINT is one endpoint, or "all" endpoints (the
+closes the connection). ENDPOINT is a name such as trackers.get, or "all" (the
 default). TIMES is a number (default: 1), or "all" for every request.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));

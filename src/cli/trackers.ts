@@ -229,7 +229,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'no tracker was found by this number; a tracker cannot be found by its number before it has results: look up its id with `tracking-client list`, and pass the id with --by id',
+      'no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
     );
   if (ids.length > 1)
     throw new CommandError(

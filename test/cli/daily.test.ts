@@ -160,7 +160,7 @@ describe('stop', () => {
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
       `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker was found by this number; a tracker cannot be found by its number before it has results: look up its id with `tracking-client list`, and pass the id with --by id',
+      'LX000000001CN  no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);

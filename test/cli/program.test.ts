@@ -4,8 +4,10 @@ import { describe, expect, it, vi } from 'vitest';
 import { VERSION } from '../../src/version.ts';
 import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
+const COMMANDS = ['track', 'show', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'];
+
 describe('the command', () => {
-  it.each(['', 'track', 'show', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
+  it.each(['', ...COMMANDS])(
     '%s --help → at most 25 lines of 80 characters (fake: 33), exit code 0',
     async (command) => {
       const { exitCode, stdout, stderr } = await runLine(`${command} --help`);
@@ -16,6 +18,14 @@ describe('the command', () => {
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     },
   );
+
+  it('--help → all commands but `listen` and `fake` read the URL and the key, and all but `fake` have --json', async () => {
+    for (const command of COMMANDS) {
+      const { stdout } = await runLine(`${command} --help`);
+      expect(/TRACKING_BASE_URL/.test(stdout)).toBe(!['listen', 'fake'].includes(command));
+      expect(/--json/.test(stdout)).toBe(command !== 'fake');
+    }
+  });
 
   it('no arguments → the help on stderr, exit code 2', async () => {
     const stderr = expect.stringMatching(/^Usage: tracking-client /);
