@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type FieldsOf, namedRecord, nullish, openEnums } from './record.ts';
+import { type FieldsOf, namedRecord, nullish, openEnums, withFacts } from './record.ts';
 
 const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
@@ -39,7 +39,9 @@ function checkCourierCodes(value: unknown, context: z.core.$RefinementCtx): void
 }
 
 /** One courier code or an array of at most three (docs/service.md 3.2). */
-export const courierCodes = z.custom<CourierCodes>().superRefine(checkCourierCodes);
+export const courierCodes = withFacts(z.custom<CourierCodes>().superRefine(checkCourierCodes), {
+  maxItems: MAX_COURIER_CODES,
+});
 
 /** A boolean or courier codes, sent as given (docs/service.md 3.8). */
 export const courierRestriction = z.custom<boolean | CourierCodes>().superRefine((value, context) => {

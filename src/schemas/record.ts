@@ -50,6 +50,23 @@ export function namedRecord<Named>() {
     record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
+/** What `z.toJSONSchema` cannot read from a schema. */
+export interface SchemaFacts {
+  /** The schema of the items of a list. */
+  readonly items?: z.ZodType;
+  readonly maxItems?: number;
+  /** The values of an open enum that are known today. */
+  readonly knownValues?: readonly string[];
+}
+
+/** Facts by schema, for `scripts/contract.ts`, which compares the schemas with the contract of the service. */
+export const schemaFacts = new WeakMap<z.core.$ZodType, SchemaFacts>();
+
+export function withFacts<Schema extends z.ZodType>(schema: Schema, facts: SchemaFacts): Schema {
+  schemaFacts.set(schema, facts);
+  return schema;
+}
+
 /** One of the known strings, which editors complete, or any other string. */
 export type OpenEnum<Known extends string> = Known | (string & {});
 
@@ -57,9 +74,9 @@ export type OpenEnum<Known extends string> = Known | (string & {});
 export interface OpenEnumSchema<Known extends string> extends z.ZodType<OpenEnum<Known>, OpenEnum<Known>> {}
 
 /** Accepts any string, because the service may add values (docs/service.md 2.9). */
-export function openEnum<const Known extends string>(_known: readonly Known[]): OpenEnumSchema<Known> {
+export function openEnum<const Known extends string>(knownValues: readonly Known[]): OpenEnumSchema<Known> {
   // Safe cast: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
-  return z.string() as unknown as OpenEnumSchema<Known>;
+  return withFacts(z.string(), { knownValues }) as unknown as OpenEnumSchema<Known>;
 }
 
 /** A field that may be missing or null, because the service does not promise it. */
@@ -78,7 +95,7 @@ export function listOf<Item extends z.ZodType>(
   item: Item,
   hasKind: (value: unknown) => boolean = isJsonObject,
 ): z.ZodType<z.output<Item>[]> {
-  return z.unknown().transform((list, context) => {
+  const list = z.unknown().transform((list, context) => {
     if (!Array.isArray(list)) {
       context.addIssue({ code: 'invalid_type', expected: 'array', input: list });
       return z.NEVER;
@@ -96,6 +113,7 @@ export function listOf<Item extends z.ZodType>(
     }
     return records;
   });
+  return withFacts(list, { items: item });
 }
 
 function isTexts(value: unknown): value is string[] {
@@ -107,8 +125,9 @@ function isTextOrTexts(value: unknown): value is string | string[] {
 }
 
 /** A list of open enums. It is one check, because `z.array` would report every item of a long list. */
-export function openEnums<const Known extends string>(_known: readonly Known[]) {
-  return z.custom<OpenEnum<Known>[]>(isTexts, expected('to be an array of strings'));
+export function openEnums<const Known extends string>(known: readonly Known[]) {
+  const list = z.custom<OpenEnum<Known>[]>(isTexts, expected('to be an array of strings'));
+  return withFacts(list, { items: openEnum(known) });
 }
 
 /** One text or several. It is one check, because a union would report every item of a long list. */
@@ -156,15 +175,14 @@ function nameFirstOther(value: string, allowed: RegExp): string {
 /**
  * Checks that a text has only some characters. The message names the first other character and its position.
  *
- * @param allowed - matches one allowed character
+ * @param allowed - the allowed characters, as in a character class of a regular expression
  * @param names - the allowed characters in words
  * @param got - describes a wrong value in the message; default: only the kind of the value
  */
-export function onlyCharacters(allowed: RegExp, names: string, got = kindOf): z.core.$ZodCheck<string> {
-  const isAllowed = (value: string) => [...value].every((character) => allowed.test(character));
-  const describe = (value: unknown) => `${nameFirstOther(String(value), allowed)} of ${got(value)}`;
-  const params = { code: 'invalid_format' };
-  return z.refine(isAllowed, { ...expected(`to contain only ${names}`, describe), params });
+export function onlyCharacters(allowed: string, names: string, got = kindOf): z.core.$ZodCheck<string> {
+  const one = new RegExp(`^[${allowed}]$`);
+  const describe = (value: unknown) => `${nameFirstOther(String(value), one)} of ${got(value)}`;
+  return z.regex(new RegExp(`^[${allowed}]*$`), expected(`to contain only ${names}`, describe));
 }
 
 /** True if a value, or one of its fields, is not undefined. */

@@ -25,7 +25,7 @@ export const trackerIdentifier = z
   .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode', quoteValue));
 
 const trackingNumberText = text(5, 50, quoteValue).check(
-  onlyCharacters(/[A-Za-z0-9\-_/.]/, 'A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
+  onlyCharacters('A-Za-z0-9\\-_/.', 'A-Z, a-z, 0-9, "-", "_", "/" and "."', quoteValue),
 );
 
 export const trackingNumber = trackingNumberText.refine(
@@ -78,7 +78,7 @@ export const email = text(0, 254).regex(
 );
 
 const postCode = text(1, 32).check(
-  onlyCharacters(/[A-Za-z0-9 _\-./]/, 'A-Z, a-z, 0-9, spaces, "_", "-", "." and "/"'),
+  onlyCharacters('A-Za-z0-9 _\\-./', 'A-Z, a-z, 0-9, spaces, "_", "-", "." and "/"'),
 );
 const courierName = text(0, 200);
 const trackingUrl = text(0, 1000);
