@@ -49,6 +49,7 @@ interface ClaimRequest {
   readonly key: string;
   readonly token: string;
   readonly leaseMs: number;
+  readonly retainMs: number;
 }
 
 interface ReleaseRequest {
@@ -147,10 +148,9 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   async claim(
-    keys: readonly string[],
-    { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
+    ...[keys, { token, leaseMs, retainMs = 0 }]: Parameters<DedupeStore['claim']>
   ): Promise<readonly Claim[]> {
-    return this.#claim(keys.map((key) => ({ key: toStoredKey(key), token, leaseMs })));
+    return this.#claim(keys.map((key) => ({ key: toStoredKey(key), token, leaseMs, retainMs })));
   }
 
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
@@ -168,7 +168,7 @@ export class PostgresDedupeStore implements DedupeStore {
   async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
-    const columns = toColumns([...sent.values()], 'key', 'token', 'leaseMs');
+    const columns = toColumns([...sent.values()], 'key', 'token', 'leaseMs', 'retainMs');
     const rows = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
     const claims = new Map(rows.map((row) => [row.key, toClaim(row)]));
     return requests.map(({ key, token }) => {

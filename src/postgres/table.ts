@@ -84,11 +84,12 @@ ${inboxTableSql(table)}
 END $migration$`,
 
     // Returns the attempt of each claimed key, and the state of the other keys as it was when the statement began. A key that
-    // another receiver has claimed since then may be missing. After `$4` ms an unfinished key is forgotten. The INSERT leaves
-    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other.
+    // another receiver has claimed since then may be missing. After `$5` ms an unfinished key is forgotten. The INSERT leaves
+    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other. Done keys are remembered
+    // for longer only after a tenth of their retention, so that few duplicates cost a write.
     claim: `WITH ${setting}, claimed AS (
   INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
-  SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
+  SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($5, wanted.lease_ms)')}
   FROM setting, unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms)
   WHERE NOT EXISTS (
     SELECT FROM ${name} AS known
@@ -100,6 +101,15 @@ END $migration$`,
     expires_at = excluded.expires_at
   WHERE inbox.token = excluded.token OR ${FREE}
   RETURNING key, attempts
+), retained AS (
+  UPDATE ${name} AS done SET expires_at = ${endAfter('kept.retain_ms')}
+  FROM (
+    SELECT inbox.key, wanted.retain_ms
+    FROM unnest($1::text[], $4::float8[]) AS wanted (key, retain_ms)
+    JOIN ${name} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done' AND NOT ${FORGOTTEN}
+      AND inbox.expires_at < ${endAfter('0.9 * wanted.retain_ms')}
+    FOR UPDATE OF inbox SKIP LOCKED
+  ) AS kept WHERE done.key = kept.key
 )
 SELECT key, attempts, NULL AS done, NULL AS retry_after_ms FROM claimed
 UNION ALL

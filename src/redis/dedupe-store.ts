@@ -28,7 +28,7 @@ import {
  * holds the lease, e.g. -500 if that lease ends in 500 ms.
  */
 const CLAIM_SCRIPT = createScript(`
-local my_token, lease_ms, forget_ms = unpack(ARGV)
+local my_token, lease_ms, forget_ms, retain_ms = unpack(ARGV)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease = string.format(' %d ', now + lease_ms) .. my_token
@@ -38,7 +38,10 @@ for index, key in ipairs(KEYS) do
   if not redis.call('SET', key, 'L 1' .. lease, 'PX', forget_ms, 'NX') then
     local found = redis.call('GET', key)
     local count, leased_until, token = string.match(found, '^L (%d+) (%d+) (.*)$')
-    if found == 'D' then attempts = 0
+    if found == 'D' then
+      attempts = 0
+      local left_ms = redis.call('PTTL', key)
+      if left_ms > 0 and left_ms < tonumber(retain_ms) then redis.call('PEXPIRE', key, retain_ms) end
     elseif not count then attempts = string.match(found, '^F (%d+)$') + 1
     elseif token == my_token then attempts = tonumber(count)
     elseif tonumber(leased_until) > now then attempts = now - leased_until
@@ -115,12 +118,12 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async claim(
-    keys: readonly string[],
-    options: { readonly token: string; readonly leaseMs: number },
+    ...[keys, { token, retainMs = 0, ...options }]: Parameters<DedupeStore['claim']>
   ): Promise<readonly Claim[]> {
     const leaseMs = Math.ceil(options.leaseMs);
     const forgetMs = Math.max(leaseMs, OUTLASTS_SENDER_MS);
-    const replies = await this.#run(CLAIM_SCRIPT, keys, options.token, `${leaseMs}`, `${forgetMs}`);
+    const values = [token, `${leaseMs}`, `${forgetMs}`, `${Math.ceil(retainMs)}`];
+    const replies = await this.#run(CLAIM_SCRIPT, keys, ...values);
     return replies.map(toClaim);
   }
 

@@ -15,8 +15,10 @@ export type Claim =
 /**
  * Remembers which webhook events were handled, for one process or many. Your own store must keep these rules:
  * - Each operation is atomic for each key, over all processes that share the store.
- * - A key that is done stays done for `retainMs`. A key that is neither done nor leased is remembered for seven days, so that
- *   its attempts are counted until the sender gives up (docs/service.md 8.5).
+ * - A key that is done stays done for `retainMs`. Each claim that finds it done starts this time again, so that a key that is
+ *   claimed now and then is never forgotten.
+ * - A key that is neither done nor leased is remembered for seven days, so that its attempts are counted until the sender gives up
+ *   (docs/service.md 8.5).
  * - An operation that rejects may have been carried out, or may still be under way. If `release` is called after that, the
  *   release must not overtake the operation.
  */
@@ -28,15 +30,18 @@ export interface DedupeStore {
    */
   readonly commandTimeoutMs?: number;
   /**
-   * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt.
+   * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt. A key that is
+   * done is remembered for `retainMs` from now, and never for less time than before. To save writes, a store may leave this out
+   * while nine tenths of `retainMs` are left.
    *
    * @param keys - distinct keys
-   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease
+   * @param options - `token` identifies the claimant; `leaseMs`: length of the lease, in milliseconds; `retainMs`: how long to
+   * remember keys that are done, in milliseconds. Default: no longer than before
    * @returns one claim per key, in the same order
    */
   claim(
     keys: readonly string[],
-    options: { readonly token: string; readonly leaseMs: number },
+    options: { readonly token: string; readonly leaseMs: number; readonly retainMs?: number | undefined },
   ): Promise<readonly Claim[]>;
   /**
    * Marks keys as done, whoever holds them.

@@ -130,12 +130,13 @@ export class Lease {
   }
 
   async #claim(items: readonly WorkItem[]): Promise<void> {
-    const { store, leaseMs } = this.#settings;
+    const { store, leaseMs, retainMs } = this.#settings;
     const keys = getKeys(items);
     const claimedAt = systemClock.now();
     let claims: readonly Claim[];
     try {
-      const reply = await this.#limit(async () => store.claim(keys, { token: this.#token, leaseMs }));
+      const options = { token: this.#token, leaseMs, retainMs };
+      const reply = await this.#limit(async () => store.claim(keys, options));
       claims = checkClaims(reply, keys.length);
     } catch (error) {
       if (error instanceof StoreTimeoutError) this.#lateClaims.push(error.lateReply);

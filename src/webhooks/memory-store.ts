@@ -61,12 +61,11 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 
   async claim(
-    keys: readonly string[],
-    { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
+    ...[keys, { token, leaseMs, retainMs = 0 }]: Parameters<DedupeStore['claim']>
   ): Promise<readonly Claim[]> {
     const now = this.#now();
     this.#forgetExpired(now);
-    const claims = keys.map((key) => this.#find(key, token, now));
+    const claims = keys.map((key) => this.#find(key, token, now, retainMs));
     this.#makeRoom(keys, now);
     for (const [index, claim] of claims.entries()) {
       if (claim.status !== 'acquired') continue;
@@ -79,7 +78,7 @@ export class MemoryDedupeStore implements DedupeStore {
     const now = this.#now();
     this.#forgetExpired(now);
     this.#makeRoom(keys, now);
-    for (const key of keys) this.#keys.set(key, Math.ceil((now + retainMs) / 1000));
+    for (const key of keys) this.#keys.set(key, toExpiry(now + retainMs));
   }
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
@@ -92,15 +91,18 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  #find(key: string, token: string, now: number): Claim {
+  #find(key: string, token: string, now: number, retainMs: number): Claim {
     const state = this.#keys.get(key);
     if (state === undefined) return FIRST_CLAIM;
     if (isExpired(state, now)) {
       this.#keys.delete(key);
       return FIRST_CLAIM;
     }
+    if (typeof state === 'number') {
+      this.#keys.set(key, Math.max(state, toExpiry(now + retainMs)));
+      return { status: 'done' };
+    }
     this.#keys.set(key, state);
-    if (typeof state === 'number') return { status: 'done' };
     if (state.token === token) return { status: 'acquired', attempt: state.attempts };
     if (isLeased(state, now)) return { status: 'busy', retryAfterMs: Math.ceil(state.leaseUntil - now) };
     return { status: 'acquired', attempt: state.attempts + 1 };
@@ -129,6 +131,10 @@ export class MemoryDedupeStore implements DedupeStore {
       this.#keys.delete(oldest[0]);
     }
   }
+}
+
+function toExpiry(ms: number): number {
+  return Math.ceil(ms / 1000);
 }
 
 function isLeased(state: KeyState, now: number): boolean {

@@ -90,7 +90,10 @@ export interface InboxErrorContext {
 export interface InboxOptions {
   /** How long the lease of an event lasts, in milliseconds. It is renewed while the callback runs. Default: 60,000. */
   readonly leaseMs?: number | undefined;
-  /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
+  /**
+   * How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). If the event comes again, this
+   * time begins again. Default: 30 days.
+   */
   readonly retainMs?: number | undefined;
   /**
    * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts

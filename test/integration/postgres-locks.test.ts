@@ -189,6 +189,22 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
       expect(others.flat()).toEqual(Array(2).fill({ status: 'acquired', attempt: 1 }));
     });
 
+    test('a claim with retainMs of a done key → done without waiting, and the next claim remembers it for longer', async () => {
+      const key = randomUUID();
+      await store.commit([key], { retainMs: DAY_MS });
+      const readDays = async () => {
+        const text = `SELECT extract(day FROM expires_at - now())::int AS days FROM ${table} WHERE key = $1`;
+        return (await admin.query(text, [key])).rows[0]?.days;
+      };
+      const retention = { token: 'mine', ...LEASE, retainMs: 30 * DAY_MS };
+      const unlock = await lock([key]);
+      expect(await store.claim([key], retention)).toEqual([{ status: 'done' }]);
+      expect(await readDays()).toBe(0);
+      await unlock();
+      expect(await store.claim([key], retention)).toEqual([{ status: 'done' }]);
+      expect(await readDays()).toBe(29);
+    });
+
     test('a purge → deletes the other rows without waiting', async () => {
       const ownTable = `${schema}.purged`;
       const ownStore = new PostgresDedupeStore({ pool: admin, table: ownTable });

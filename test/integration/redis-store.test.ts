@@ -93,6 +93,19 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     },
   );
 
+  test('a claim with retainMs of a done key → Redis keeps it for that long; a key without expiry stays so', async () => {
+    const store = new RedisDedupeStore({ redis: admin, keyPrefix });
+    const [key, endless] = [randomUUID(), randomUUID()];
+    await store.commit([key, endless], { retainMs: 7 * DAY_MS });
+    await admin.persist(keyPrefix + endless);
+    await store.claim([key, endless], { ...LEASE, retainMs: 30 * DAY_MS });
+    expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(30 * DAY_MS - 60_000);
+    await store.claim([key, endless], { ...LEASE, retainMs: 7 * DAY_MS });
+    expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(30 * DAY_MS - 60_000);
+    await store.claim([key, endless], LEASE);
+    expect(await admin.pttl(keyPrefix + endless)).toBe(-1);
+  });
+
   test('a committed key → keeps only its state, for retainMs', async () => {
     const store = new RedisDedupeStore({ redis: admin, keyPrefix });
     const key = randomUUID();

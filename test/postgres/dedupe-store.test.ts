@@ -104,6 +104,34 @@ describe('forgetting', () => {
   });
 });
 
+describe('a claim with retainMs of a done key', () => {
+  const month = { token: 'mine', ...MINUTE, retainMs: 30 * DAY_MS };
+  const readExpiry = async () =>
+    (await database.query<{ expires_at: Date }>('SELECT expires_at FROM tracking_inbox')).rows[0]?.expires_at;
+
+  test.each([
+    ['nine tenths of the time are left → no write', 2, false],
+    ['less is left → remembered for the whole time again', 4, true],
+  ])('%s', async (_title, days, isExtended) => {
+    await store.commit(['a'], { retainMs: 30 * DAY_MS });
+    const before = await readExpiry();
+    pass(days * DAY_MS);
+    expect(await store.claim(['a'], month)).toEqual([{ status: 'done' }]);
+    const expected = isExtended ? new Date(Date.now() + 30 * DAY_MS) : before;
+    expect(await readExpiry()).toEqual(expected);
+  });
+
+  test('several claims in one statement → each key for its own time', async () => {
+    await store.commit(['a', 'b'], { retainMs: DAY_MS });
+    await Promise.all([store.claim(['a'], month), store.claim(['b'], { token: 'other', ...MINUTE })]);
+    pass(2 * DAY_MS);
+    expect(await store.claim(['a', 'b'], { token: 'late', ...MINUTE })).toEqual([
+      { status: 'done' },
+      { status: 'acquired', attempt: 1 },
+    ]);
+  });
+});
+
 describe('purge', () => {
   test('rows whose retention ended → deleted and counted, the other rows stay', async () => {
     await store.commit(['old-1', 'old-2'], { retainMs: 7 * DAY_MS });

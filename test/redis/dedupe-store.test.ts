@@ -39,7 +39,12 @@ function makeStore(...replies: unknown[]) {
 
 describe('commands', () => {
   test.each<[string, (store: RedisDedupeStore) => Promise<unknown>, string]>([
-    ['claim', (store) => store.claim(['a', 'b'], { token: 'me', leaseMs: 33.3 }), `me 34 ${WEEK_MS}`],
+    ['claim', (store) => store.claim(['a', 'b'], { token: 'me', leaseMs: 33.3 }), `me 34 ${WEEK_MS} 0`],
+    [
+      'claim that retains done keys',
+      (store) => store.claim(['a', 'b'], { token: 'me', leaseMs: 33.3, retainMs: 99.5 }),
+      `me 34 ${WEEK_MS} 100`,
+    ],
     ['commit', (store) => store.commit(['a', 'b'], { retainMs: 99.5 }), '100'],
     ['release', (store) => store.release(['a', 'b'], { token: 'me' }), `me ${WEEK_MS} 0`],
     [

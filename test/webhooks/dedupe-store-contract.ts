@@ -9,6 +9,7 @@ type Wait = (ms: number) => unknown;
 /** Length of the leases that the cases let expire. */
 const SHORT_LEASE_MS = 100;
 const LONG_LEASE_MS = 60_000;
+const SHORT_RETENTION_MS = 200;
 const RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 const MANY = Array.from({ length: 100 }, (_, index) => `event-${index}`);
 const SEVERAL = MANY.slice(0, 20);
@@ -44,8 +45,12 @@ class Scenario {
     return this.store.release(this.keys(labels), { token, ...(uncounted && { uncounted }) });
   }
 
-  commit(labels: readonly string[]): Promise<void> {
-    return this.store.commit(this.keys(labels), { retainMs: RETAIN_MS });
+  commit(labels: readonly string[], retainMs = RETAIN_MS): Promise<void> {
+    return this.store.commit(this.keys(labels), { retainMs });
+  }
+
+  wait(ms: number): unknown {
+    return this.#wait(ms);
   }
 
   /** Carries out steps such as `alice claims a b: acquired 1, busy`; the expected response follows the colon. */
@@ -144,6 +149,35 @@ const CASES: Readonly<Record<string, Check>> = {
     'alice claims a briefly; leases end; bob claims a; alice commits a; bob claims a: done',
   'a commit after a release → done': 'alice claims a; alice releases a; alice commits a; bob claims a: done',
   'a commit of a key never claimed → done': 'alice commits a; alice claims a: done',
+  'a claim with retainMs that finds keys done → remembered for at least that long, and never shorter': async (
+    scenario,
+  ) => {
+    await scenario.commit(['extended', 'not extended'], SHORT_RETENTION_MS);
+    await scenario.commit(['long']);
+    const claim = (labels: readonly string[], retainMs?: number) =>
+      scenario.store.claim(scenario.keys(labels), { token: 'alice', leaseMs: LONG_LEASE_MS, retainMs });
+    expect(await claim(['extended'], RETAIN_MS)).toEqual([{ status: 'done' }]);
+    expect(await claim(['not extended'])).toEqual([{ status: 'done' }]);
+    expect(await claim(['long'], SHORT_RETENTION_MS)).toEqual([{ status: 'done' }]);
+    // Stores may count whole seconds.
+    await scenario.wait(SHORT_RETENTION_MS + 1_000);
+    expect(await scenario.claim('bob', ['extended', 'not extended', 'long'])).toBe('done, acquired 1, done');
+  },
+  'a claim with retainMs of keys that are not done → leases and attempts are as without': async (
+    scenario,
+  ) => {
+    const claim = async (token: string, labels: readonly string[]) => {
+      const options = { token, leaseMs: LONG_LEASE_MS, retainMs: RETAIN_MS };
+      return scenario.store.claim(scenario.keys(labels), options);
+    };
+    await scenario.play('alice claims busy failed; alice releases failed');
+    expect(await claim('bob', ['new', 'busy', 'failed'])).toMatchObject([
+      { status: 'acquired', attempt: 1 },
+      { status: 'busy' },
+      { status: 'acquired', attempt: 2 },
+    ]);
+    await scenario.play('bob releases new; carol claims new: acquired 2');
+  },
   'a commit repeated → done': 'alice claims a; alice commits a; alice commits a; bob claims a: done',
   'a commit of some keys → the others stay leased':
     'alice claims a b c; alice commits a c; bob claims a b c: done, busy, done',

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, type WebhookCallbacks } from '../../src/webhooks/index.ts';
 import { buildKey, E1, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 /** Processes bodies one after another: the events that `onEvent` handled, and the last report. */
@@ -38,6 +38,17 @@ describe('handling once', () => {
       retryAfterMs: undefined,
       rejected: [],
     });
+  });
+
+  test('the same event every week for half a year → handled once, although retainMs is 30 days', async () => {
+    let now = 0;
+    const inbox = makeInbox({ store: new MemoryDedupeStore({ now: () => now }) });
+    const onEvent = vi.fn();
+    for (let week = 0; week < 26; week += 1) {
+      await inbox.process(E1, { onEvent });
+      now += 7 * 24 * 60 * 60 * 1000;
+    }
+    expect(onEvent).toHaveBeenCalledOnce();
   });
 
   const twice = { eventId: 'e1' };
