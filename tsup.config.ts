@@ -14,7 +14,15 @@ const declarations = Object.fromEntries(
   ]),
 );
 
-const shared: Options = { target: 'es2022', splitting: true, removeNodeProtocol: false };
+/** The last step of `npm run build` moves this folder to `dist`, so that `dist` is never incomplete. */
+const outDir = '.tmp/dist';
+const shared: Options = {
+  outDir,
+  silent: true,
+  target: 'es2022',
+  splitting: true,
+  removeNodeProtocol: false,
+};
 
 export default defineConfig([
   { ...shared, entry, format: 'esm' },
@@ -32,7 +40,7 @@ export default defineConfig([
     ...shared,
     entry: COMMANDS,
     format: 'esm',
-    outDir: 'dist/cli',
+    outDir: `${outDir}/cli`,
     // The commands import the package as any program does. Their other libraries are bundled, because a server that installs
     // the package should not get a table library with it; THIRD-PARTY-LICENSES.txt has the terms.
     external: [/^tracking-client/, '@colors/colors/safe'],
@@ -45,5 +53,5 @@ export default defineConfig([
     banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
   },
   // Bundle the declarations that tsc wrote. From the sources, tsup would make them twice: once for each format.
-  { entry: declarations, format: ['esm', 'cjs'], dts: { only: true } },
+  { outDir, silent: true, entry: declarations, format: ['esm', 'cjs'], dts: { only: true } },
 ]);

@@ -52,6 +52,8 @@ export default defineConfig({
           // They measure real time, which a busy machine can disturb.
           retry: 1,
           testTimeout: 30_000,
+          // Some start a PostgreSQL.
+          hookTimeout: 60_000,
         },
       },
       {

@@ -1,7 +1,7 @@
 // Receives webhooks whose events take effect exactly once: the key of the event and the app's own writes share a transaction, so
 // even a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without a key on a
-// PostgreSQL inside this process, or on that of DATABASE_URL, in a schema that is dropped at the end. Copy
-// to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
+// PostgreSQL inside this process. If an argument has the URL of a database, the example uses a schema of that database, and drops
+// it at the end. Copy to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import pc from 'picocolors';
@@ -17,7 +17,7 @@ interface Database {
 }
 
 async function openDatabase(): Promise<Database> {
-  const connectionString = process.env['DATABASE_URL'];
+  const connectionString = process.argv[2];
   if (connectionString === undefined) {
     const database = await PGlite.create();
     return {
@@ -32,7 +32,7 @@ async function openDatabase(): Promise<Database> {
   pool.on('error', console.error);
   pool.on('connect', (connection) => connection.on('error', console.error));
   return {
-    name: 'the PostgreSQL of DATABASE_URL',
+    name: `the PostgreSQL at ${new URL(connectionString).host}`,
     query: (sql) => pool.query(sql),
     inTransaction: async (work) => {
       const transaction = await pool.connect();

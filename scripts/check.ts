@@ -1,11 +1,12 @@
-// Runs every check: format, lint, types, docs, build, package lint, and all tests. Prints one line for each step and, at the
-// end, the count of all checks. Each step that is not a test suite counts as one check.
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// Runs every check: format, lint, types, docs, build, package lint, and all tests. Prints one line for each step, and what failed;
+// at the end, how many tests were skipped for which reason, and the count of all checks. Each step that is not a test suite
+// counts as one check. The output of each step is in `.tmp/check`.
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import manifest from '../package.json' with { type: 'json' };
 import { run } from './support/run.ts';
+import { type Counts, countTests, cutLines, findFailures } from './support/suite-report.ts';
 
 interface Step {
   readonly name: string;
@@ -16,12 +17,17 @@ interface Step {
   readonly isLowPriority?: boolean;
 }
 
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const FOLDER = join(ROOT, '.tmp', 'check');
+const TARBALL = join(FOLDER, `${manifest.name}-${manifest.version}.tgz`);
+
 /** Lint runs first, because a build puts temporary files into the root. Biome also checks for circular imports. */
 const lintSteps: readonly Step[] = [{ name: 'format and lint', command: 'biome ci --error-on-warnings .' }];
 const packageSteps: readonly Step[] = [
-  { name: 'build', command: 'npm run build' },
-  { name: 'publint', command: 'publint --strict' },
-  { name: 'attw', command: 'attw --pack . --format ascii' },
+  // npm runs `prepare` first, which builds the package if a source is newer than the build.
+  { name: 'build and pack', command: `npm pack --pack-destination ${FOLDER}` },
+  { name: 'publint', command: `publint --strict ${TARBALL}` },
+  { name: 'attw', command: `attw ${TARBALL} --format ascii` },
 ];
 /** These tests do not depend on real time, so they run beside the build, which the tests with servers need. */
 const unitSteps: readonly Step[] = [
@@ -42,71 +48,57 @@ const sourceSteps: readonly Step[] = [
 /** A step that does not end by itself has failed. */
 const STEP_TIMEOUT_MS = 900_000;
 
-const cwd = fileURLToPath(new URL('..', import.meta.url));
-const binFolder = join(cwd, 'node_modules', '.bin');
-const reportSchema = z.object({
-  numPassedTests: z.number(),
-  numFailedTests: z.number(),
-  numPendingTests: z.number(),
-  numTodoTests: z.number(),
-});
+/** No more lines than these are printed about failures, so that the first failure stays on the screen. */
+const MAX_LINES = { all: 150, step: 60 } as const;
 
-/** Reads how many tests of a suite passed. A suite that ran no test, or failed outside a test, counts as failed. */
-async function countTests(
-  report: string,
-  isGood: boolean,
-): Promise<{ passed: number; failed: number; skipped: number }> {
-  const text = await readFile(report, 'utf8').catch(() => undefined);
-  if (text === undefined) return { passed: 0, failed: 1, skipped: 0 };
-  const { numPassedTests: passed, numFailedTests, ...others } = reportSchema.parse(JSON.parse(text));
-  const isBroken = passed === 0 || (!isGood && numFailedTests === 0);
-  const skipped = others.numPendingTests + others.numTodoTests;
-  return { passed, failed: numFailedTests + (isBroken ? 1 : 0), skipped };
+const binFolder = join(ROOT, 'node_modules', '.bin');
+const total = { passed: 0, failed: 0 };
+const skipped = new Map<string, number>();
+let linesLeft: number = MAX_LINES.all;
+
+function printFailure(output: string, log: string): void {
+  const text = cutLines(output, Math.min(MAX_LINES.step, linesLeft));
+  linesLeft = Math.max(0, linesLeft - text.split('\n').length);
+  console.log(`${text}\n       The whole output is in ${relative(ROOT, log)}`);
 }
-
-const total = { passed: 0, failed: 0, skipped: 0 };
-const scratch = await mkdtemp(join(tmpdir(), 'tracking-client-check-'));
 
 async function take(steps: readonly Step[]): Promise<void> {
   for (const { name, command, project, isLowPriority } of steps) {
     const startedAt = performance.now();
-    const report = join(scratch, `${project}.json`);
-    const reporters = [
-      '--project',
-      `${project}`,
-      '--reporter=dot',
-      '--reporter=json',
-      `--outputFile.json=${report}`,
-    ];
-    const [program = '', ...args] = [...command.split(' '), ...(project === undefined ? [] : reporters)];
+    const log = join(FOLDER, `${name.replaceAll(' ', '-')}.log`);
+    const report = join(FOLDER, `${project}.json`);
+    const reporters = ['--project', `${project}`, '--reporter=default', '--reporter=json'];
+    const suite = project === undefined ? [] : [...reporters, `--outputFile.json=${report}`];
+    const [program = '', ...args] = [...command.split(' '), ...suite];
     const { isGood, output } = await run(program, args, {
-      cwd,
+      cwd: ROOT,
       binFolder,
       timeoutMs: STEP_TIMEOUT_MS,
       isLowPriority,
     });
+    await writeFile(log, output);
+    const single: Counts = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: new Map() };
     const count =
       project === undefined
-        ? { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 }
-        : await countTests(report, isGood);
+        ? single
+        : countTests(await readFile(report, 'utf8').catch(() => undefined), isGood);
     total.passed += count.passed;
     total.failed += count.failed;
-    total.skipped += count.skipped;
+    for (const [reason, tests] of count.skipped) skipped.set(reason, (skipped.get(reason) ?? 0) + tests);
     const state = count.failed === 0 ? 'ok    ' : 'FAILED';
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6);
-    const detail = project === undefined ? '' : `  ${count.passed} passed, ${count.skipped} skipped`;
+    const detail = project === undefined ? '' : `  ${count.passed} passed, ${count.failed} failed`;
     console.log(`${state} ${name.padEnd(18)} ${seconds} s${detail}`);
-    if (count.failed > 0) console.log(output);
-    else for (const line of output.match(/^skipped:.*/gm) ?? []) console.log(`       ${line}`);
+    if (count.failed > 0) printFailure(project === undefined ? output : findFailures(output), log);
   }
 }
 
-try {
-  await take(lintSteps);
-  const testsEnded = Promise.all([take(packageSteps), take(unitSteps)]).then(() => take(serverSteps));
-  await Promise.all([testsEnded, take(sourceSteps)]);
-} finally {
-  await rm(scratch, { recursive: true, force: true });
-}
-console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+await rm(FOLDER, { recursive: true, force: true });
+await mkdir(FOLDER, { recursive: true });
+await take(lintSteps);
+const testsEnded = Promise.all([take(packageSteps), take(unitSteps)]).then(() => take(serverSteps));
+await Promise.all([testsEnded, take(sourceSteps)]);
+for (const [reason, tests] of skipped) console.log(`${tests} skipped: ${reason}`);
+const skippedTests = [...skipped.values()].reduce((sum, tests) => sum + tests, 0);
+console.log(`${total.passed} passed, ${total.failed} failed, ${skippedTests} skipped`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -1,15 +1,28 @@
-// Writes the generated parts of documents: the endpoints and the options from the sources, the figures from the last results of
-// bench/. A unit test fails when one of them is stale.
+// Writes the generated parts of documents: how to install the package, the endpoints and the options from the sources, the figures
+// from the last results of bench/. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { FIGURES } from './readme/figures.ts';
+import { installSteps } from './readme/install.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
+import { IS_PUBLISHED } from './support/published.ts';
 
 /** These documents have generated parts. */
-export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md', 'bench/figures.md', 'bench/README.md'];
+export const DOCUMENTS = [
+  'README.md',
+  'docs/options.md',
+  'docs/benchmarks.md',
+  'bench/figures.md',
+  'bench/README.md',
+];
 
 /** Maps the name in the two marks around a generated part to the function that writes it. */
-export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };
+export const PARTS: typeof FIGURES = {
+  install: () => installSteps(IS_PUBLISHED),
+  endpoints: endpointTable,
+  options: optionTables,
+  ...FIGURES,
+};
 
 /** Replaces the generated parts of a document; throws when a mark names an unknown part. */
 export function writtenAnew(text: string): string {

@@ -5,12 +5,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
 import { VERSION } from '../src/version.ts';
+import { IS_PUBLISHED } from './support/published.ts';
 import { findObstacles } from './support/release-rules.ts';
 
 const obstacles = findObstacles({
   manifest,
   version: VERSION,
   changelog: readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8'),
+  isPublished: IS_PUBLISHED,
   changes: execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }),
 });
 for (const obstacle of obstacles) console.error(`No release: ${obstacle}`);
@@ -28,7 +30,7 @@ const steps = [
   'run test:typescript',
   'run test:runtimes -- --all',
   'run test:fuzz -- --minutes 2',
-  'pack --ignore-scripts',
+  'pack',
   `exec tsx scripts/audit-package.ts ${tarball}`,
 ];
 for (const step of steps) {

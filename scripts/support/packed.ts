@@ -1,5 +1,5 @@
 // The checks of the packed package share this code: it packs, installs, and counts results.
-import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,20 +7,9 @@ import { mustRun, type Ran, run } from './run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Returns the time at which a file was written, or 0 if there is none. */
-async function writtenAt(file: string): Promise<number> {
-  const found = await stat(join(ROOT, file)).catch(() => undefined);
-  return found?.mtimeMs ?? 0;
-}
-
-/** Packs the package into a folder as `tracking-client.tgz`; builds the package first if a source is newer than the build. */
+/** Packs the package into a folder as `tracking-client.tgz`. npm runs `prepare` first, which builds the package if needed. */
 export async function packInto(folder: string): Promise<void> {
-  const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).map((name) => join('src', name));
-  const changes = await Promise.all(['package.json', 'tsup.config.ts', ...sources].map(writtenAt));
-  // A build writes this file last.
-  if ((await writtenAt('dist/testing/msw.cjs')) < Math.max(...changes))
-    await mustRun('npm', ['run', 'build'], { cwd: ROOT });
-  await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
+  await mustRun('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
   const name = (await readdir(folder)).find((file) => file.endsWith('.tgz')) ?? '';
   await rename(join(folder, name), join(folder, 'tracking-client.tgz'));
 }

@@ -4,12 +4,20 @@ export interface ReleaseFacts {
   /** The version in the sources. */
   readonly version: string;
   readonly changelog: string;
+  /** Whether README.md installs the package from npm. */
+  readonly isPublished: boolean;
   /** The uncommitted changes, as `git status --porcelain` prints them. */
   readonly changes: string;
 }
 
 /** Returns the reasons why there can be no release. */
-export function findObstacles({ manifest, version, changelog, changes }: ReleaseFacts): string[] {
+export function findObstacles({
+  manifest,
+  version,
+  changelog,
+  isPublished,
+  changes,
+}: ReleaseFacts): string[] {
   const [, released, date = ''] = /^## (\S+)(?: - (.+))?$/m.exec(changelog) ?? [];
   const rules: [isKept: boolean, obstacle: string][] = [
     [manifest.version === version, `package.json has version ${manifest.version}, the client has ${version}`],
@@ -19,6 +27,10 @@ export function findObstacles({ manifest, version, changelog, changes }: Release
     [
       Boolean(manifest.repository),
       'package.json has no `repository`; set it to the address of the repository',
+    ],
+    [
+      isPublished,
+      'README.md installs the package from a clone; set `IS_PUBLISHED` in scripts/support/published.ts, and run `npm run readme`',
     ],
     [changes.trim() === '', `these changes are not committed:\n${changes.trim()}`],
   ];

@@ -26,7 +26,13 @@ export interface RunOptions {
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
   const { cwd, binFolder, timeoutMs: timeout = 300_000, isLowPriority = false } = options;
   const { PATH = '' } = process.env;
-  const env = { ...process.env, PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH };
+  const env = {
+    ...process.env,
+    // The output goes into a pipe, even if a variable asks for colours.
+    NO_COLOR: '1',
+    FORCE_COLOR: undefined,
+    PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH,
+  };
   return new Promise((resolve) => {
     const child = execFile(
       command,

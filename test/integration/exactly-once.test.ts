@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { recipeFiles, writeRecipe } from '../readme/support/recipes.ts';
-import { makePool, useSchema } from './postgres-schema.ts';
-import { describeWithPostgres } from './services.ts';
+import { makePool } from './postgres-schema.ts';
+import { describeWithAnyPostgres, describeWithPostgres } from './services.ts';
+import { createDatabase, type TestDatabase } from './test-database.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SECRET = 'whsec-exactly-once';
@@ -75,11 +76,13 @@ const server = createServer(toNodeHandler(receive()));
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 `;
 
-await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
-  const { schema, pool } = useSchema(url);
-  const schemaUrl = new URL(url);
-  schemaUrl.searchParams.set('options', `-c search_path=${schema}`);
-  const tables = makePool({ connectionString: schemaUrl.href, max: 4 });
+type Library = keyof typeof LIBRARIES;
+const NAMES = Object.keys(LIBRARIES) as Library[]; // an object of this file, so it has no other keys
+
+/** A database with an order for each test, and receivers that write to it; call it at the top of a suite. */
+function useShop(create: () => Promise<TestDatabase>) {
+  let database: TestDatabase;
+  let tables: pg.Pool;
   const folders: string[] = [];
   const closers: (() => unknown)[] = [];
   const processes: ChildProcess[] = [];
@@ -87,8 +90,10 @@ await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
   let orderId: string;
 
   beforeAll(async () => {
+    database = await create();
+    tables = makePool({ connectionString: database.url, max: 4 });
     // The recipe, and the processes that the tests start, read these variables.
-    vi.stubEnv('DATABASE_URL', schemaUrl.href);
+    vi.stubEnv('DATABASE_URL', database.url);
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', SECRET);
     const sql = recipeFiles('exactly-once').find(({ path }) => path === 'schema.sql')?.code ?? '';
     await tables.query(sql);
@@ -105,10 +110,11 @@ await describeWithPostgres('exactly-once.md on a real PostgreSQL', (url) => {
     vi.unstubAllEnvs();
     for (const close of closers) await close();
     await tables.end();
+    await database.drop();
     for (const folder of folders) await rm(folder, { recursive: true });
   });
 
-  async function prepare(library: keyof typeof LIBRARIES): Promise<string> {
+  async function prepare(library: Library): Promise<string> {
     await mkdir(join(ROOT, '.tmp'), { recursive: true });
     const folder = await mkdtemp(join(ROOT, '.tmp', 'exactly-once-'));
     folders.push(folder);
@@ -174,60 +180,90 @@ FROM orders WHERE id = $1`,
   }
 
   async function waitForLock(count: number): Promise<void> {
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE $1`;
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE $1`;
     await vi.waitFor(async () => {
-      const updates = await pool.query(waiting, ['update%orders%']);
-      const inserts = await pool.query(waiting, ['insert%handled_events%']);
+      const updates = await tables.query(waiting, ['update%orders%']);
+      const inserts = await tables.query(waiting, ['insert%handled_events%']);
       expect(updates.rows.length + inserts.rows.length).toBe(count);
     }, 10_000);
   }
 
-  describe.each(Object.keys(LIBRARIES) as (keyof typeof LIBRARIES)[])('%s', (library) => {
+  return {
+    prepare,
+    makeReceivers,
+    start,
+    buildWebhook,
+    readOrder,
+    lockOrder,
+    waitForLock,
+    query: (sql: string) => tables.query(sql),
+    get orderId() {
+      return orderId;
+    },
+  };
+}
+
+await describeWithAnyPostgres('exactly-once.md on a PostgreSQL', (create) => {
+  const shop = useShop(create);
+
+  test.each(NAMES)(
+    '%s: a callback that fails after its insert → nothing is written; the redelivery writes once',
+    async (library) => {
+      vi.spyOn(console, 'error').mockImplementation(() => {}); // the handler logs the failure
+      const receiver = await shop.makeReceivers(await shop.prepare(library));
+      const webhooks = receiver();
+      const constraint = `refuse_${shop.orderId.slice(0, 8)}`;
+      const check = `CHECK (id <> '${shop.orderId}' OR status IS NULL)`;
+      await shop.query(`ALTER TABLE orders ADD CONSTRAINT ${constraint} ${check}`);
+      expect((await webhooks(shop.buildWebhook())).status).toBe(500);
+      expect(await shop.readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
+      await shop.query(`ALTER TABLE orders DROP CONSTRAINT ${constraint}`);
+      expect((await webhooks(shop.buildWebhook())).status).toBe(200);
+      expect(await shop.readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+    },
+  );
+});
+
+await describeWithPostgres('exactly-once.md on a PostgreSQL with several connections', (url) => {
+  const shop = useShop(() => createDatabase(url));
+
+  describe.each(NAMES)('%s', (library) => {
     let folder: string;
     let receiver: () => Webhooks;
     beforeAll(async () => {
-      folder = await prepare(library);
-      receiver = await makeReceivers(folder);
+      folder = await shop.prepare(library);
+      receiver = await shop.makeReceivers(folder);
     });
 
     test('one event at two receivers at once, and again later → written once, each response is 200', async () => {
       const [one, two] = [receiver(), receiver()];
-      const holder = await lockOrder();
-      const responses = [one(buildWebhook()), two(buildWebhook())];
-      await waitForLock(2);
+      const holder = await shop.lockOrder();
+      const responses = [one(shop.buildWebhook()), two(shop.buildWebhook())];
+      await shop.waitForLock(2);
       await holder.query('COMMIT');
       holder.release();
-      const all = await Promise.all([...responses, one(buildWebhook()), receiver()(buildWebhook())]);
+      const all = await Promise.all([
+        ...responses,
+        one(shop.buildWebhook()),
+        receiver()(shop.buildWebhook()),
+      ]);
       expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
-    });
-
-    test('a callback that fails after its insert → nothing is written; the redelivery writes once', async () => {
-      vi.spyOn(console, 'error').mockImplementation(() => {}); // the handler logs the failure
-      const webhooks = receiver();
-      const constraint = `refuse_${orderId.slice(0, 8)}`;
-      const check = `CHECK (id <> '${orderId}' OR status IS NULL)`;
-      await tables.query(`ALTER TABLE orders ADD CONSTRAINT ${constraint} ${check}`);
-      expect((await webhooks(buildWebhook())).status).toBe(500);
-      expect(await readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
-      await tables.query(`ALTER TABLE orders DROP CONSTRAINT ${constraint}`);
-      expect((await webhooks(buildWebhook())).status).toBe(200);
-      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+      expect(await shop.readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
     });
 
     test('SIGKILL between insert and commit → nothing is written; the next receivers write once', async () => {
-      const doomed = await start(folder);
-      const holder = await lockOrder();
-      const cutOff = expect(fetch(buildWebhook(doomed.url))).rejects.toThrow();
-      await waitForLock(1);
+      const doomed = await shop.start(folder);
+      const holder = await shop.lockOrder();
+      const cutOff = expect(fetch(shop.buildWebhook(doomed.url))).rejects.toThrow();
+      await shop.waitForLock(1);
       doomed.process.kill('SIGKILL');
       await cutOff;
       await holder.query('COMMIT');
       holder.release();
-      await waitForLock(0);
-      expect(await readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
-      for (const next of [receiver(), receiver()]) expect((await next(buildWebhook())).status).toBe(200);
-      expect(await readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
+      await shop.waitForLock(0);
+      expect(await shop.readOrder()).toEqual({ status: null, event_count: 0, keys: 0 });
+      for (const next of [receiver(), receiver()]) expect((await next(shop.buildWebhook())).status).toBe(200);
+      expect(await shop.readOrder()).toEqual({ status: 'in_transit', event_count: 1, keys: 1 });
     });
   });
 });

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { bundled } from '../../scripts/support/bundled.ts';
 import { runExample } from './run-example.ts';
+import { describeWithAnyPostgres } from './services.ts';
 
 const folder = fileURLToPath(new URL('../../examples', import.meta.url));
 const examples = readdirSync(folder).filter((name) => name.endsWith('.ts'));
@@ -36,6 +37,18 @@ describe('each example', () => {
       expect(command === 'npm run demo' ? manifest.scripts.demo : command).toContain(`tsx examples/${name}`);
     },
   );
+});
+
+await describeWithAnyPostgres('the example with PostgreSQL', (create) => {
+  it('run with the URL of a database → every event counted once there, exit code 0', async () => {
+    const { url, drop } = await create();
+    onTestFinished(drop);
+    const program = await bundled('examples/webhook-postgres-inbox.ts');
+    const { code, stdout, stderr } = await runExample([program, url]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stdout).toContain(`are in the PostgreSQL at ${new URL(url).host}.`);
+    expect(stdout).toContain('0 lost; 4 events happened to each parcel');
+  });
 });
 
 describe('each recipe in the examples', () => {

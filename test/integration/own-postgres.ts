@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,11 +16,6 @@ export interface OwnPostgres {
   /** Ends all connections without a word of farewell, as a crash does. */
   kill(): Promise<void>;
   remove(): Promise<void>;
-}
-
-/** Whether `initdb` and `postgres` are installed. */
-export function hasPostgresServer(): boolean {
-  return ['initdb', 'postgres'].every((program) => spawnSync(program, ['--version']).status === 0);
 }
 
 /** Creates a PostgreSQL on a free port, and starts it. */

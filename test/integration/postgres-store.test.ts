@@ -4,8 +4,9 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
-import { useSchema } from './postgres-schema.ts';
-import { describeWithPostgres } from './services.ts';
+import { makePool, useSchema } from './postgres-schema.ts';
+import { describeWithAnyPostgres, describeWithPostgres } from './services.ts';
+import type { TestDatabase } from './test-database.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -16,15 +17,57 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(({ item }) => item);
 }
 
-await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => {
-  const { schema, pool } = useSchema(url);
-  const table = `${schema}.inbox`;
-  const store = new PostgresDedupeStore({ pool, table });
-  beforeAll(() => store.createTable());
+await describeWithAnyPostgres('PostgresDedupeStore on a PostgreSQL', (create) => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  let store: PostgresDedupeStore;
+  beforeAll(async () => {
+    database = await create();
+    pool = makePool({ connectionString: database.url, max: 12 });
+    store = new PostgresDedupeStore({ pool });
+    await store.createTable();
+  });
+  afterAll(async () => {
+    await pool.end();
+    await database.drop();
+  });
 
   describe('contract', () => {
     testDedupeStoreContract(() => store);
   });
+
+  test('a client in place of a pool → concurrent calls all succeed', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const store = new PostgresDedupeStore({ pool: client });
+    const claims = await Promise.all(
+      ['x', 'y', 'z'].map((token) => store.claim([token, 'all'], { token, leaseMs: 60_000 })),
+    );
+    expect(claims.flat().map(({ status }) => status)).toEqual([
+      'acquired',
+      'acquired',
+      'acquired',
+      'busy',
+      'acquired',
+      'busy',
+    ]);
+  });
+
+  test('eight processes that create the table at once → one table, no error', async () => {
+    const store = new PostgresDedupeStore({ pool, table: 'created' });
+    await Promise.all(Array.from({ length: 8 }, () => store.createTable()));
+    await store.commit(['a'], { retainMs: DAY_MS });
+    const { rows } = await pool.query('SELECT count(*)::int AS count FROM created');
+    expect(rows).toEqual([{ count: 1 }]);
+  });
+});
+
+await describeWithPostgres('PostgresDedupeStore on a PostgreSQL with several connections', (url) => {
+  const { schema, pool } = useSchema(url);
+  const table = `${schema}.inbox`;
+  const store = new PostgresDedupeStore({ pool, table });
+  beforeAll(() => store.createTable());
 
   describe('contract, with an adapter of postgres.js as pool', () => {
     const sql = postgres(url, { max: 4, onnotice: () => {} });
@@ -49,32 +92,6 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
       expect(claims).toMatchObject([{ status: 'busy' }]);
       expect(await ownStore.purge()).toBeTypeOf('number');
     });
-  });
-
-  test('a client in place of a pool → concurrent calls all succeed', async () => {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    onTestFinished(() => client.end());
-    const store = new PostgresDedupeStore({ pool: client, table });
-    const claims = await Promise.all(
-      ['x', 'y', 'z'].map((token) => store.claim([token, 'all'], { token, leaseMs: 60_000 })),
-    );
-    expect(claims.flat().map(({ status }) => status)).toEqual([
-      'acquired',
-      'acquired',
-      'acquired',
-      'busy',
-      'acquired',
-      'busy',
-    ]);
-  });
-
-  test('eight processes that create the table at once → one table, no error', async () => {
-    const store = new PostgresDedupeStore({ pool, table: `${schema}.created` });
-    await Promise.all(Array.from({ length: 8 }, () => store.createTable()));
-    await store.commit(['a'], { retainMs: DAY_MS });
-    const { rows } = await pool.query(`SELECT count(*)::int AS count FROM ${schema}.created`);
-    expect(rows).toEqual([{ count: 1 }]);
   });
 
   test('12 receivers that claim, commit and release 40 keys in random orders → no deadlock', async () => {

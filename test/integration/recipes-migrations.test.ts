@@ -1,33 +1,28 @@
 // docs/recipes/migrations.md: each tool migrates a new database, and the store of the recipe uses the table.
-import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import knex from 'knex';
 import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { recipeFiles } from '../readme/support/recipes.ts';
 import { makePool } from './postgres-schema.ts';
 import { makeRecipeFolder } from './recipe-folder.ts';
-import { describeWithPostgres } from './services.ts';
+import { describeWithAnyPostgres } from './services.ts';
 
-await describeWithPostgres('migrations.md on a real PostgreSQL', (url) => {
+await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
   const cleanUps: (() => Promise<unknown>)[] = [];
   let folder: string;
   let databaseUrl: string;
 
-  // A database of the test's own, because the recipe and the tools name their schemas.
+  // Each test has a database of its own, because the recipe and the tools name their schemas.
   beforeEach(async () => {
-    const database = `migrations_${randomUUID().replaceAll('-', '')}`;
-    const admin = makePool({ connectionString: url, max: 1 });
-    await admin.query(`CREATE DATABASE ${database}`);
-    databaseUrl = new URL(`/${database}`, url).href;
+    const { url, drop } = await create();
+    databaseUrl = url;
     const recipe = await makeRecipeFolder('migrations');
     folder = recipe.folder;
-    // The connections of a pool may end a moment after the pool.
-    const drop = () => vi.waitFor(() => admin.query(`DROP DATABASE ${database}`), 10_000);
-    cleanUps.push(recipe.remove, () => admin.end(), drop);
+    cleanUps.push(recipe.remove, drop);
   });
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
@@ -74,9 +69,9 @@ await describeWithPostgres('migrations.md on a real PostgreSQL', (url) => {
       await migrate(drizzle(pool), { migrationsFolder: join(folder, 'drizzle') });
     await expectStoreToWork();
   });
+});
 
-  it('the SQL of the page → the SQL of this version', () => {
-    const migration = recipeFiles('migrations').find(({ path }) => path.endsWith('.sql'))?.code;
-    expect(migration).toContain(inboxTableSql('tracking.inbox'));
-  });
+it('the SQL of the page → the SQL of this version', () => {
+  const migration = recipeFiles('migrations').find(({ path }) => path.endsWith('.sql'))?.code;
+  expect(migration).toContain(inboxTableSql('tracking.inbox'));
 });

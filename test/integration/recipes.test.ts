@@ -1,12 +1,11 @@
 // The recipes of docs/recipes/ that need no framework, run as they stand. Those of frameworks run in test/consumers.
-import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import pg from 'pg';
+import type pg from 'pg';
 import * as main from 'tracking-client';
 import { TrackingClient } from 'tracking-client';
 import {
@@ -18,8 +17,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ENDPOINT_NAMES } from '../../src/endpoints.ts';
 import { readDocument } from '../readme/support/documents.ts';
 import { recipeFiles } from '../readme/support/recipes.ts';
+import { makePool } from './postgres-schema.ts';
 import { makeRecipeFolder } from './recipe-folder.ts';
-import { describeWithPostgres, describeWithRedis } from './services.ts';
+import { describeWithAnyPostgres, describeWithRedis } from './services.ts';
 import { listening } from './webhook-loopback.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -276,27 +276,13 @@ async function readStatuses(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ status }) => status);
 }
 
-await describeWithPostgres('recipes with PostgreSQL', (url) => {
-  /** A schema of its own, that connections of `DATABASE_URL` use. */
-  async function makeSchema(): Promise<pg.Pool> {
-    const schema = `recipes_${randomUUID().replaceAll('-', '')}`;
-    const admin = new pg.Pool({ connectionString: url });
-    await admin.query(`CREATE SCHEMA ${schema}`);
-    const schemaUrl = new URL(url);
-    schemaUrl.searchParams.set('options', `-c search_path=${schema}`);
-    vi.stubEnv('DATABASE_URL', schemaUrl.href);
-    const pool = new pg.Pool({ connectionString: schemaUrl.href });
-    cleanUps.push(async () => {
-      await pool.end();
-      await admin.query(`DROP SCHEMA ${schema} CASCADE`);
-      await admin.end();
-    });
-    return pool;
-  }
-
-  /** A schema with the tables of a recipe. */
+await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
+  /** A database with the tables of a recipe, which `DATABASE_URL` names. */
   async function makeTables(recipe: string): Promise<pg.Pool> {
-    const pool = await makeSchema();
+    const { url, drop } = await create();
+    vi.stubEnv('DATABASE_URL', url);
+    const pool = makePool({ connectionString: url });
+    cleanUps.push(drop, () => pool.end());
     await pool.query(recipeFiles(recipe).find(({ path }) => path === 'schema.sql')?.code ?? '');
     return pool;
   }
@@ -406,10 +392,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
     const boss = await startJobs(process.env['DATABASE_URL'] ?? '', async ({ trackingNumber, event }) => {
       lines.push(`${trackingNumber} ${event.status}`);
     });
-    cleanUps.push(
-      () => pool.query('DROP SCHEMA IF EXISTS pgboss CASCADE'),
-      () => boss.stop(),
-    );
+    cleanUps.push(() => boss.stop());
     await deliverParcel(fake, eventWebhooks(pool, boss), createTracker);
     const { rows } = await pool.query(
       "SELECT count(*)::int AS jobs FROM pgboss.job WHERE name = 'parcel-events'",

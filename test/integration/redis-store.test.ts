@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
 import { ownKeys, REDIS_CLIENTS } from './redis-clients.ts';
-import { hasRedisServer, startOwnRedis } from './redis-limiter/own-redis.ts';
-import { describeWithRedis } from './services.ts';
+import { startOwnRedis } from './redis-limiter/own-redis.ts';
+import { describeWithProgram, describeWithRedis } from './services.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LEASE = { token: 'mine', leaseMs: 60_000 };
@@ -26,9 +26,8 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
       testDedupeStoreContract(() => store);
     });
 
-    test.skipIf(!hasRedisServer())(
-      'scripts that Redis has dropped → loaded again, no call fails',
-      async () => {
+    describeWithProgram('redis-server', 'a Redis of the test', () => {
+      test('scripts that Redis has dropped → loaded again, no call fails', async () => {
         // A Redis of its own, because a script that is dropped delays the commands of other suites.
         const own = await startOwnRedis();
         onTestFinished(() => own.stop());
@@ -44,8 +43,8 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
           { status: 'acquired', attempt: 1 },
           { status: 'acquired', attempt: 1 },
         ]);
-      },
-    );
+      });
+    });
 
     test('a key with a value of another type → rejects with the error of Redis', async () => {
       const key = randomUUID();

@@ -5,11 +5,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { bundled } from '../../scripts/support/bundled.ts';
 import { snippets } from '../readme/support/documents.ts';
-import { hasPostgresServer, startOwnPostgres } from './own-postgres.ts';
-import { hasRedisServer, startOwnRedis } from './redis-limiter/own-redis.ts';
+import { startOwnPostgres } from './own-postgres.ts';
+import { startOwnRedis } from './redis-limiter/own-redis.ts';
+import { describeWithProgram } from './services.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SECRET = 'whsec-outage';
@@ -99,7 +100,7 @@ async function run(code: string, environment: Readonly<Record<string, string>>):
   return program;
 }
 
-describe.skipIf(!hasRedisServer())('Redis is killed, and comes back', () => {
+describeWithProgram('redis-server', 'Redis is killed, and comes back', () => {
   test.each([
     ['the program of the README', README, 'connect ECONNREFUSED'],
     [
@@ -122,7 +123,7 @@ describe.skipIf(!hasRedisServer())('Redis is killed, and comes back', () => {
   });
 });
 
-describe.skipIf(!hasPostgresServer())('PostgreSQL is killed, and comes back', () => {
+describeWithProgram('postgres', 'PostgreSQL is killed, and comes back', () => {
   test.each([
     [
       'a pool with a listener',

@@ -1,6 +1,15 @@
+import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe } from 'vitest';
+import { createDatabase, createEmbeddedDatabase, type TestDatabase } from './test-database.ts';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Why the tests of a suite are skipped here. */
+    skipReason?: string;
+  }
+}
 
 /** A server that suites need, and a check whether it responds. */
 interface Service {
@@ -15,7 +24,8 @@ const REDIS: Service = {
   variable: 'REDIS_URL',
   url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
   probe: async (url) => {
-    const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000 });
+    const limits = { connectTimeout: 2_000, commandTimeout: 2_000 };
+    const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, ...limits });
     // Without a listener this client prints every failed attempt; the rejection below is enough.
     redis.on('error', () => {});
     try {
@@ -48,18 +58,60 @@ export function describeWithPostgres(title: string, suite: (url: string) => void
   return describeWith(POSTGRES, title, suite);
 }
 
+/**
+ * A suite whose tests need one connection only. They create databases on the PostgreSQL of `DATABASE_URL`, or inside this process
+ * if it does not respond, unless `CI` is set.
+ */
+export async function describeWithAnyPostgres(
+  title: string,
+  suite: (create: () => Promise<TestDatabase>) => void,
+): Promise<void> {
+  const reason = await findReason(POSTGRES);
+  if (reason !== undefined) failInCI(title, reason);
+  const create = reason === undefined ? () => createDatabase(POSTGRES.url) : createEmbeddedDatabase;
+  describe(title, () => suite(create));
+}
+
+/** A suite that starts servers of its own; skipped if the program is not installed, unless `CI` is set. */
+export function describeWithProgram(
+  program: 'redis-server' | 'postgres',
+  title: string,
+  suite: () => void,
+): void {
+  const isInstalled = spawnSync(program, ['--version']).status === 0;
+  if (isInstalled) describe(title, suite);
+  else skip(title, `the program ${program} is not installed`, suite);
+}
+
 async function describeWith(service: Service, title: string, suite: (url: string) => void): Promise<void> {
+  const reason = await findReason(service);
+  if (reason === undefined) describe(title, () => suite(service.url));
+  else skip(title, reason, () => suite(service.url));
+}
+
+/** Each service is tried once, because an address that does not respond costs two seconds. */
+const reasons = new Map<Service, Promise<string | undefined>>();
+
+/** Returns why a service cannot be used, or `undefined` if it responds. */
+function findReason(service: Service): Promise<string | undefined> {
   const { name, variable, url, probe } = service;
-  try {
-    await probe(url);
-  } catch (error) {
-    const { host } = new URL(url);
-    if (process.env['CI'] === 'true') {
-      throw new Error(`Expected ${name} to answer at ${host}; set ${variable}`, { cause: error });
-    }
-    console.warn(`Skipped "${title}": no ${name} answers at ${host}; set ${variable} to run it.`);
-    describe.skip(title, () => suite(url));
-    return;
-  }
-  describe(title, () => suite(url));
+  const known = reasons.get(service);
+  if (known !== undefined) return known;
+  const reason = probe(url).then(
+    () => undefined,
+    () => `${name} does not respond at ${new URL(url).host}; set ${variable}`,
+  );
+  reasons.set(service, reason);
+  return reason;
+}
+
+function failInCI(title: string, reason: string): void {
+  if (process.env['CI'] === 'true') throw new Error(`Expected to run "${title}", but ${reason}`);
+}
+
+function skip(title: string, reason: string, suite: () => void): void {
+  failInCI(title, reason);
+  console.warn(`Skipped "${title}": ${reason}`);
+  // scripts/check.ts counts the skipped tests of each reason.
+  describe.skip(title, { meta: { skipReason: reason } }, suite);
 }

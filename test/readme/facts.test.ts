@@ -1,7 +1,9 @@
 import * as main from 'tracking-client';
 import { describe, expect, it } from 'vitest';
+import { installSteps } from '../../scripts/readme/install.ts';
+import { IS_PUBLISHED } from '../../scripts/support/published.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
-import { readDocument } from './support/documents.ts';
+import { parseMarkdown, readDocument } from './support/documents.ts';
 
 const readme = readDocument('README.md');
 // npm writes this file, so its shape needs no check.
@@ -12,6 +14,12 @@ const { dependencies, exports } = JSON.parse(readDocument('package.json')) as {
 
 /** The statuses that the tests of the handler cover. */
 const WEBHOOK_STATUSES = [200, 400, 401, 405, 413, 415, 422, 500, 503];
+
+/** The text of a section of the README. */
+function readSection(heading: string): string {
+  const [, section = ''] = readme.split(`\n## ${heading}\n`);
+  return section.split('\n## ')[0] ?? '';
+}
 
 /** The cells of one column of the tables in a section, heads and lines left out. */
 function readColumn(text: string, heading: string, index: number): string[] {
@@ -47,9 +55,34 @@ describe('facts in the documents', () => {
     expect(readColumn(readDocument('docs/options.md'), 'Imports', 0)).toEqual(names);
   });
 
+  it('the README → at most 230 lines', () => {
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(230);
+  });
+
+  it('the section below the first paragraph → two commands for a clone: the demo, and all checks', () => {
+    const [title, , heading] = readme.split('\n\n');
+    expect([title, heading]).toEqual(['# tracking-client', '## Try it']);
+    const commands = parseMarkdown(readSection('Try it')).blocks.filter(({ language }) => language === 'sh');
+    expect(commands.map(({ code }) => code)).toEqual(['npm ci && npm run demo\nnpm ci && npm test\n']);
+  });
+
+  it('a package that is not published → installed from a clone', () => {
+    const steps = installSteps(false);
+    expect(steps).toContain('npm ci && npm pack');
+    expect(steps).not.toContain('npm install tracking-client');
+  });
+
+  it('a published package → installed from npm', () => {
+    expect(installSteps(true)).toBe('```sh\nnpm install tracking-client\n```');
+  });
+
+  it('the section Install → agrees with the constant that says whether the package is published', () => {
+    expect(readSection('Install')).toContain(installSteps(IS_PUBLISHED));
+    expect(readSection('Install')).not.toContain(installSteps(!IS_PUBLISHED));
+  });
+
   it('the section Install → names every dependency', () => {
-    const [, section = ''] = readme.split('\n## Install\n');
-    const [install = ''] = section.split('\n## ');
+    const install = readSection('Install');
     for (const name of Object.keys(dependencies)) expect(install).toContain(`\`${name}\``);
   });
 });

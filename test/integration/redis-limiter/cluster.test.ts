@@ -1,16 +1,13 @@
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import { createCluster } from 'redis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { RedisLimiter } from '../../../src/redis/index.ts';
+import { describeWithProgram } from '../services.ts';
 import { silent } from './fleets.ts';
-import { hasRedisServer, type OwnRedis, startOwnRedis } from './own-redis.ts';
+import { type OwnRedis, startOwnRedis } from './own-redis.ts';
 
-const isInstalled = hasRedisServer();
-if (!isInstalled && process.env['CI'] === 'true') throw new Error('Expected `redis-server` to be installed');
-if (!isInstalled) console.warn('Skipped the cluster of Redis: `redis-server` is not installed.');
-
-describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
+describeWithProgram('redis-server', 'RedisLimiter on a cluster of Redis', () => {
   const bucket = {
     baseUrl: 'https://api.example.test/v1',
     account: 'account-1',

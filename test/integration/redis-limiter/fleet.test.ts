@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type FleetCase, type FleetRun, runFleetCase } from '../../../bench/fleet/run.ts';
 import { startEnforcingServer } from '../../../bench/limiter/enforcing-server.ts';
-import { describeWithRedis } from '../services.ts';
-import { hasRedisServer, startOwnRedis } from './own-redis.ts';
+import { describeWithProgram, describeWithRedis } from '../services.ts';
+import { startOwnRedis } from './own-redis.ts';
 
 const FOUR = { name: 'four processes', mode: 'sliding', processes: 4, calls: 48 } as const;
 
@@ -28,9 +28,8 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
     expect(result.fallbacks).toContain('recovered');
   });
 
-  test.skipIf(!hasRedisServer())(
-    'Redis is killed and restarts empty after 3 s → every call succeeds, no 429',
-    async () => {
+  describeWithProgram('redis-server', 'a Redis of the test', () => {
+    test('Redis is killed and restarts empty after 3 s → every call succeeds, no 429', async () => {
       const killed = await startOwnRedis();
       const url = `redis://127.0.0.1:${killed.port}`;
       const running = runFour(url, { calls: 60 });
@@ -45,8 +44,8 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
       const result = await running;
       expect(result).toMatchObject({ refused: 0, lost: 0 });
       expect(result.fallbacks).toContain('recovered');
-    },
-  );
+    });
+  });
 
   test('Redis loses all keys → every call succeeds, no more 429s than one window has requests', async () => {
     const result = await runFour(url, { forgetAfterSeconds: 1 });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -9,11 +9,6 @@ import { join } from 'node:path';
 export interface OwnRedis {
   readonly port: number;
   stop(signal?: NodeJS.Signals): Promise<void>;
-}
-
-/** Whether `redis-server` is installed. */
-export function hasRedisServer(): boolean {
-  return spawnSync('redis-server', ['--version']).status === 0;
 }
 
 /**
