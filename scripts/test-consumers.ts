@@ -1,10 +1,11 @@
-// Tests the package as its users get it: packs it, installs the tarball into each app of test/consumers/apps.ts, and runs the
-// app's own tests. An app that names a `recipe` gets the files of that page of docs/recipes. Names of apps as arguments run
-// only these. Ends with the count of apps.
-import { cp, writeFile } from 'node:fs/promises';
+// Tests the package as its users get it: installs it in each way of test/consumers/installs.ts; then packs it, installs the
+// tarball into each app of test/consumers/apps.ts, and runs the app's own tests. An app that names a `recipe` gets the files of
+// that page of docs/recipes. Names of apps as arguments run only these; the installs have the name `installs`. Ends with the count.
+import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { APPS, type App } from '../test/consumers/apps.ts';
+import { proveInstalls } from '../test/consumers/installs.ts';
 import { writeRecipe } from '../test/readme/support/recipes.ts';
 import { chosen, endRun, forEach, install, noteRun, noteSkipped, withTarball } from './support/packed.ts';
 import { run } from './support/run.ts';
@@ -33,10 +34,16 @@ async function prove(name: string, app: App, scratch: string): Promise<void> {
   noteRun(`${name.padEnd(18)} Node ${node?.version ?? process.versions.node}`, tested, startedAt);
 }
 
-const names = chosen(Object.keys(APPS), process.argv.slice(2));
+const INSTALLS = 'installs';
+const names = chosen([INSTALLS, ...Object.keys(APPS)], process.argv.slice(2));
 await withTarball(async (scratch) => {
-  // Two apps run at a time, because installs mostly wait for the disk and the registry.
-  const apps = Object.entries(APPS).filter(([name]) => names.includes(name));
-  await forEach(apps, ([name, app]) => prove(name, app, scratch));
+  // Two run at a time, because installs mostly wait for the disk and the registry.
+  await forEach(names, async (name) => {
+    const app = APPS[name];
+    if (app !== undefined) return prove(name, app, scratch);
+    const folder = join(scratch, INSTALLS);
+    await mkdir(folder);
+    await proveInstalls(folder);
+  });
 });
 endRun();

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +12,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { COMMANDS, ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
 import { packInto } from '../../scripts/support/packed.ts';
 import { mustRun } from '../../scripts/support/run.ts';
-import { parseMarkdown, readDocument } from '../readme/support/documents.ts';
-import { installPacked, paste } from './quickstart.ts';
+import { installPacked, playQuickstart } from './quickstart.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const packedSchema = z.tuple([
@@ -398,18 +397,7 @@ describe('the package', () => {
   });
 
   it('the commands of the quickstart as written → a timeline with new events within 20 seconds', async () => {
-    const readme = readDocument('README.md');
-    const quickstart = readme.split('\n## Quickstart\n')[1] ?? '';
-    const [start, variables, program] = parseMarkdown(quickstart).blocks;
-    expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);
-    expect(start?.code).toBe('npx tracking-client fake --speed 3600\n');
-    expect(quickstart).toContain('Save this as `timeline.mjs` and run `node timeline.mjs`');
     await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
-    await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');
-    using fake = paste(start?.code ?? '', scratch);
-    await fake.shows(/Ctrl-C stops the service/);
-    using timeline = paste(`${variables?.code}node timeline.mjs`, scratch);
-    await timeline.shows(/^\S+ Shipping label created\n\S+ Accepted at the post office\n/);
-    expect(fake.text).toMatch(/POST +\/public\/v1\/trackers RR123456785CN → 201/);
+    await playQuickstart(scratch);
   }, 90_000);
 });

@@ -1,10 +1,11 @@
 // The first thing that a new user does: the blocks of the quickstart in a terminal, with the package installed.
 import { spawn } from 'node:child_process';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
 import { mustRun } from '../../scripts/support/run.ts';
+import { parseMarkdown, readDocument } from '../readme/support/documents.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const WAIT_MS = 20_000;
@@ -57,4 +58,19 @@ export function paste(lines: string, folder: string): PastedLines {
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
     },
   };
+}
+
+/** Does what the quickstart of the README says, in a folder in which the package is found. Throws if an event does not come. */
+export async function playQuickstart(folder: string): Promise<void> {
+  const [, quickstart = ''] = readDocument('README.md').split('\n## Quickstart\n');
+  const [start, variables, program] = parseMarkdown(quickstart).blocks;
+  if ([start?.language, variables?.language, program?.language].join() !== 'sh,sh,ts')
+    throw new Error('Expected the quickstart to have the command, the variables and the program');
+  const [, file = '', command = ''] = /Save this as `(.+?)` and run `(.+?)`/.exec(quickstart) ?? [];
+  await writeFile(join(folder, file), program?.code ?? '');
+  using fake = paste(start?.code ?? '', folder);
+  await fake.shows(/Ctrl-C stops the service/);
+  using timeline = paste(`${variables?.code}${command}`, folder);
+  await timeline.shows(/^\S+ Shipping label created\n\S+ Accepted at the post office\n/);
+  await fake.shows(/POST +\/public\/v1\/trackers RR123456785CN → 201/);
 }
