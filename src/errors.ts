@@ -172,14 +172,21 @@ export class ConnectionError extends TrackingError {
   static override readonly kind: string = 'ConnectionError';
   /** True if the request surely never reached the service, so repeating it is safe. */
   readonly neverSent: boolean;
+  /** True if a retry cannot help, e.g. because a certificate is not trusted; the message then says what to do. */
+  readonly isPermanent: boolean;
 
   /**
    * @param message - what went wrong
-   * @param options - `neverSent`, the `cause`, and the call that failed
+   * @param options - `neverSent`, `isPermanent` (default false), the `cause`, and the call that failed
    */
-  constructor(message: string, { neverSent, ...options }: TrackingErrorOptions & { neverSent: boolean }) {
-    super(message, options);
+  constructor(
+    message: string,
+    options: TrackingErrorOptions & { neverSent: boolean; isPermanent?: boolean },
+  ) {
+    const { neverSent, isPermanent = false, ...rest } = options;
+    super(message, rest);
     this.neverSent = neverSent;
+    this.isPermanent = isPermanent;
   }
 }
 

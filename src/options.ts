@@ -19,6 +19,39 @@ export interface RetryOptions {
   readonly maxBackoffMs?: number | undefined;
 }
 
+/** What `fetch` gets besides the URL. */
+export interface FetchInit {
+  /** HTTP method. */
+  readonly method: string;
+  /** All headers, with names in lower case. */
+  readonly headers: Record<string, string>;
+  /** The body, a JSON text. */
+  readonly body?: string;
+  /** Redirects are never followed, because the key would travel with them. */
+  readonly redirect: 'manual';
+  /** Aborts when the call is aborted or its time is up. */
+  readonly signal: AbortSignal;
+}
+
+/** What the client reads of a response; the responses of all implementations of `fetch` have it. */
+export interface FetchResponse {
+  /** HTTP status. */
+  readonly status: number;
+  /** Reason phrase. */
+  readonly statusText: string;
+  /** True for a status from 200 to 299. */
+  readonly ok: boolean;
+  /** The headers. */
+  readonly headers: { get(name: string): string | null } & Iterable<[string, string]>;
+  /** Read as a stream if it is one; otherwise with `text()`. */
+  readonly body: unknown;
+  /** Reads the body. */
+  text(): Promise<string>;
+}
+
+/** A function such as the global `fetch`. */
+export type FetchFunction = (url: string, init: FetchInit) => Promise<FetchResponse>;
+
 /** Options of `new TrackingClient`. */
 export interface TrackingClientOptions {
   /**
@@ -58,8 +91,12 @@ export interface TrackingClientOptions {
    * key. A client whose key is a function counts as its own account; a `RedisLimiter` then needs this option.
    */
   readonly account?: string | undefined;
-  /** A function to call instead of the global `fetch`, such as `fake.fetch` in tests. Default: the global `fetch`. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  /**
+   * A function to call instead of the global `fetch`, such as `fake.fetch` in tests, or the `fetch` of `undici` or `node-fetch`.
+   * It is called with the URL as a string and with plain options. If it throws an error that is not one of the network, the call
+   * is not retried. Default: the global `fetch`.
+   */
+  readonly fetch?: FetchFunction | undefined;
   /** Additional headers of every request. `authorization` is refused, because `apiKey` sets it. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */

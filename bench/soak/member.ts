@@ -76,9 +76,9 @@ function openClient(): TrackingClient {
     }),
     timeoutMs: TIMEOUT_MS,
     logger,
-    fetch: (input, init) => {
-      if (input instanceof Request) input.headers.set(SENT_AT_HEADER, String(steadyNow()));
-      return fetch(input, init);
+    fetch: (url, init) => {
+      const headers = { ...init.headers, [SENT_AT_HEADER]: String(steadyNow()) };
+      return fetch(url, { ...init, headers });
     },
   });
 }

@@ -120,6 +120,18 @@ function buildPattern(secret: string): RegExp {
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, 'g');
 }
 
+/** A shorter part of a secret tells too little to be masked. */
+const MIN_PART_LENGTH = 4;
+
+/** Masks the beginning of the secret at the end of a text that was cut. */
+export function maskEnd(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= MIN_PART_LENGTH; length -= 1) {
+    const part = secret.slice(0, length);
+    if (text.endsWith(part)) return text.slice(0, -length) + MASK;
+  }
+  return text;
+}
+
 /** Copies a JSON value with the secret masked in every string and field name. */
 export function maskValue(value: unknown, secret: string, depth = 0): unknown {
   if (typeof value === 'string') return maskText(value, secret);

@@ -25,7 +25,7 @@ import { LIMITER_SHAPE, type Limiter, type LimiterOptions } from '../limiter/lim
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { type Hooks, resolveHooks } from '../observability/hooks.ts';
 import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
-import type { RetryOptions, TrackingClientOptions } from '../options.ts';
+import type { FetchFunction, RetryOptions, TrackingClientOptions } from '../options.ts';
 import { VERSION } from '../version.ts';
 import { type CallOptions, resolveCallOptions, retryOption } from './call-options.ts';
 
@@ -43,7 +43,7 @@ export interface Config {
   readonly callDefaults: CallOptions;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
-  readonly fetch: typeof globalThis.fetch | undefined;
+  readonly fetch: FetchFunction | undefined;
   /** The default headers and the headers of the option `headers`; the API key is never among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
@@ -69,7 +69,7 @@ const clientOptions = z.strictObject({
   limiter: option<Limiter>('a TokenBucketLimiter or a RedisLimiter', (value) =>
     hasMethods(value, 'acquire', 'snapshot'),
   ).optional(),
-  fetch: functionOption<typeof globalThis.fetch>().optional(),
+  fetch: functionOption<FetchFunction>().optional(),
   headers: headersOption.optional(),
   logger: z.custom<Logger>().optional(),
   logLevel: z.enum(LOG_LEVELS).optional(),

@@ -27,7 +27,7 @@ import {
   type TrackingErrorOptions,
 } from '../errors.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
-import { readFetchFailure } from './fetch-failure.ts';
+import { type FetchFailure, formatRootCause } from './fetch-failure.ts';
 import type { RawResponse } from './response-head.ts';
 
 /** Captures the place where `method`, which is running, was called. */
@@ -45,7 +45,7 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
 };
 
 const MAX_EXCERPT_LENGTH = 500;
-const MAX_REASON_LENGTH = 200;
+const MAX_REASON_LENGTH = 300;
 
 /**
  * Makes the errors of one call. An error is complete when it is made: it has the facts of the call and the line of the caller, and
@@ -80,6 +80,11 @@ export class CallErrors {
     return new ResultsNotReadyError(message, details, this.#origin());
   }
 
+  createTooLongError(response: RawResponse, maxResponseBytes: number): ResponseValidationError {
+    const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
+    return this.createBodyError(response, response.text, got, 'too_big');
+  }
+
   /** @param got - what came instead of a body that can be read */
   createBodyError(
     response: RawResponse,
@@ -110,16 +115,16 @@ export class CallErrors {
     return new ResponseValidationError(message, { ...maskFacts(response, payload), issues }, this.#origin());
   }
 
-  /** @param hasHeaders - true if the response broke off after its headers */
-  createConnectionError(cause: unknown, key: string, hasHeaders: boolean): ConnectionError {
-    const what = hasHeaders ? 'got an incomplete response' : 'got no response';
-    const failure = readFetchFailure(cause);
-    const reason = toPrintableLine(maskText(failure.reason, key), MAX_REASON_LENGTH);
-    return new ConnectionError(`${this.#title} ${what}: ${reason}`, {
-      cause: maskCause(cause, key),
-      neverSent: !hasHeaders && failure.neverSent,
-      ...this.#origin(),
-    });
+  createConnectionError(cause: unknown, key: string, { reason, ...facts }: FetchFailure): ConnectionError {
+    const line = toPrintableLine(maskText(reason, key), MAX_REASON_LENGTH);
+    const options = { cause: maskCause(cause, key), ...facts, ...this.#origin() };
+    return new ConnectionError(`${this.#title} got no response: ${line}`, options);
+  }
+
+  createIncompleteError(cause: unknown, key: string): ConnectionError {
+    const line = toPrintableLine(maskText(formatRootCause(cause), key), MAX_REASON_LENGTH);
+    const options = { cause: maskCause(cause, key), neverSent: false, ...this.#origin() };
+    return new ConnectionError(`${this.#title} got an incomplete response: ${line}`, options);
   }
 
   /** @param lastFailure - the failure of the previous attempt, if nothing was sent since */
@@ -160,8 +165,8 @@ export class CallErrors {
     const origin = this.#origin();
     if (error instanceof QueueFullError) return new QueueFullError(error.message, origin);
     if (error instanceof ConnectionError) {
-      const { message, cause, neverSent } = error;
-      return new ConnectionError(message, { cause, neverSent, ...origin });
+      const { message, cause, neverSent, isPermanent } = error;
+      return new ConnectionError(message, { cause, neverSent, isPermanent, ...origin });
     }
     if (error instanceof ConfigurationError) {
       const { message, option, rule } = error;

@@ -25,9 +25,11 @@ export interface ResponseHead {
   readonly retryAfterMs: number | undefined;
 }
 
-/** A response with its whole body. */
+/** A response with its body. */
 export interface RawResponse extends ResponseHead {
   readonly text: string;
+  /** True if the body is longer than `maxResponseBytes`; `text` is its beginning. */
+  readonly isCut: boolean;
 }
 
 const MAX_REQUEST_ID_LENGTH = 200;

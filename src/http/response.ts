@@ -19,7 +19,7 @@ export function readOutcome<T>(
   errors: CallErrors,
   attempts: number,
 ): CallOutcome<T> {
-  const payload = readPayload(request, response, errors);
+  const payload = readPayload(request, response, errors, config.maxResponseBytes);
   const checked = request.read(payload, config.invalidResponse);
   const mismatched = checked.mismatched.map((issue) => maskIssue(issue, response.key));
   if (!checked.isUsable) throw errors.createMismatchError(response, payload, mismatched, checked.total);
@@ -42,11 +42,14 @@ function readPayload(
   { method, response: rules }: PreparedRequest<unknown>,
   response: RawResponse,
   errors: CallErrors,
+  maxResponseBytes: number,
 ): unknown {
-  const { status, text } = response;
+  const { status, text, isCut } = response;
   if (!isSuccess(response, rules)) throw errors.createApiError(response, parseLoosely(text));
   const isBodyless = method === 'HEAD' || status === 204 || status === 205;
   if (isBodyless && rules.isBodyOptional) return {};
+  if (isCut && rules.isStatusEnough) return {};
+  if (isCut) throw errors.createTooLongError(response, maxResponseBytes);
   const parsed = parseBody(response);
   if ('problem' in parsed) {
     if (rules.isStatusEnough) return {};

@@ -33,6 +33,7 @@ export function isRetryable(
   const holdsSlotMs = Math.max(failedAfterMs, retryAfterMs);
   if (retryClass === 'poll' && (error instanceof TimeoutError || holdsSlotMs > MAX_WAIT_IN_POLL_MS))
     return false;
+  if (error instanceof ConnectionError && error.isPermanent) return false;
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe' || retryClass === 'poll';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';

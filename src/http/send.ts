@@ -1,10 +1,12 @@
 import ky from 'ky';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { systemClock } from '../common/clock.ts';
+import { maskEnd, maskText } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import type { TimeoutError, TimeoutPhase, TrackingError } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
+import { readFetchFailure } from './fetch-failure.ts';
 import type { PreparedRequest } from './prepare.ts';
 import { type RawResponse, type ResponseHead, readHead } from './response-head.ts';
 
@@ -99,21 +101,20 @@ export async function sendRequest(
   attempt: AttemptOptions,
 ): Promise<RawResponse> {
   const { errors, signal } = attempt;
-  const { method, body = null } = request;
-  const { maxResponseBytes } = config;
+  const { method, body } = request;
   const key = await readKey(config, errors);
-  let head: ResponseHead | undefined;
-  let text: string | undefined;
+  const headers = {
+    ...config.headers,
+    ...attempt.headers,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    authorization: `Bearer ${key}`,
+  };
+  let response: Response;
   try {
-    const response = await ky(config.baseUrl + request.target, {
+    response = await ky(config.baseUrl + request.target, {
       method,
-      body,
-      headers: {
-        ...config.headers,
-        ...attempt.headers,
-        ...(body !== null && { 'content-type': 'application/json' }),
-        authorization: `Bearer ${key}`,
-      },
+      ...(body !== undefined && { body }),
+      headers,
       // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
       redirect: 'manual',
       // p-retry retries instead of ky, because endpoints differ in what may be retried and each attempt takes a permit.
@@ -121,25 +122,42 @@ export async function sendRequest(
       // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
       timeout: false,
       throwHttpErrors: false,
-      // Read `fetch` at each request, because a test may mock it later. Pass `signal` here, the only place where mocks read it.
       fetch: (outgoing) => {
         attempt.onSend();
-        return (config.fetch ?? globalThis.fetch)(outgoing, { signal });
+        // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
+        // library cannot read ours.
+        const fetch = config.fetch ?? globalThis.fetch;
+        const init = {
+          method,
+          headers,
+          ...(body !== undefined && { body }),
+          redirect: 'manual',
+          signal,
+        } as const;
+        // Safe cast: `FetchResponse` has all that is read of a response, here and in ky.
+        return fetch(
+          outgoing instanceof Request ? outgoing.url : String(outgoing),
+          init,
+        ) as Promise<Response>;
       },
     });
-    head = readHead(response, key);
-    attempt.onHeaders(head);
-    // A `fetch` that ignores its signal may respond after the attempt has ended.
-    signal.throwIfAborted();
-    text = await readText(response, request, maxResponseBytes);
   } catch (cause) {
     signal.throwIfAborted();
-    throw errors.createConnectionError(cause, key, head !== undefined);
+    const failure = readFetchFailure(cause, config.fetch !== undefined, config.baseUrl.startsWith('http:'));
+    throw errors.createConnectionError(cause, key, failure);
   }
-  const read = { ...head, text: text ?? '' };
-  if (text !== undefined) return read;
-  const got = `more than ${maxResponseBytes} bytes; if that is expected, raise \`maxResponseBytes\``;
-  throw errors.createBodyError(read, undefined, got, 'too_big');
+  const head = readHead(response, key);
+  attempt.onHeaders(head);
+  // A `fetch` that ignores its signal may respond after the attempt has ended.
+  signal.throwIfAborted();
+  try {
+    return { ...head, ...(await readBody(response, config.maxResponseBytes, key)) };
+  } catch (cause) {
+    signal.throwIfAborted();
+    // The status is enough (docs/service.md 8.12): ignore a body that is cut off.
+    if (request.response.isStatusEnough && response.ok) return { ...head, text: '', isCut: false };
+    throw errors.createIncompleteError(cause, key);
+  }
 }
 
 async function readKey({ apiKey }: Config, errors: CallErrors): Promise<string> {
@@ -151,39 +169,37 @@ async function readKey({ apiKey }: Config, errors: CallErrors): Promise<string> 
   }
 }
 
-async function readText(
-  response: Response,
-  request: PreparedRequest<unknown>,
-  maxBytes: number,
-): Promise<string | undefined> {
-  const text = readBody(response, maxBytes);
-  // The status is enough (docs/service.md 8.12): ignore a body that is cut off or too long.
-  if (request.response.isStatusEnough && response.ok) return (await text.catch(() => '')) ?? '';
-  return await text;
-}
-
 /** Drops a byte order mark, which `Buffer.toString` would keep. */
 const decoder = new TextDecoder();
 
-async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
+/** Reads at most `maxBytes`; the rest of a longer body is not read. */
+async function readBody(
+  response: Response,
+  maxBytes: number,
+  key: string,
+): Promise<Pick<RawResponse, 'text' | 'isCut'>> {
   // A stub of `fetch` may return a body that is not a stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
-    return text.length > maxBytes ? undefined : text;
+    return text.length > maxBytes ? cut(text, maxBytes, key) : { text, isCut: false };
   }
   // Bytes are counted, because the declared length can be missing, or be that of the compressed body.
   const reader = response.body.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for (;;) {
+  while (bytes <= maxBytes) {
     const { done, value } = await reader.read();
-    if (done) return decoder.decode(Buffer.concat(chunks, bytes));
+    if (done) return { text: decoder.decode(Buffer.concat(chunks, bytes)), isCut: false };
     bytes += value.byteLength;
-    if (bytes > maxBytes) {
-      // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
-      reader.cancel().catch(() => {});
-      return undefined;
-    }
     chunks.push(value);
   }
+  // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
+  reader.cancel().catch(() => {});
+  const read = Buffer.concat(chunks, bytes);
+  return cut(decoder.decode(read), decoder.decode(read.subarray(0, maxBytes)).length, key);
+}
+
+/** Masks the key first, because the cut could leave half of it. */
+function cut(text: string, length: number, key: string): Pick<RawResponse, 'text' | 'isCut'> {
+  return { text: maskEnd(maskText(text, key).slice(0, length), key), isCut: true };
 }

@@ -1,5 +1,5 @@
 import { linkedController } from '../common/abort.ts';
-import { ConfigurationError, isAccountError, TrackingError } from '../errors.ts';
+import { ConfigurationError, ConnectionError, isAccountError, TrackingError } from '../errors.ts';
 import { formatError } from '../observability/logger.ts';
 import {
   getWaitUntil,
@@ -69,9 +69,13 @@ export class PolledTracker extends TrackerPoller {
     this.waitsUntil = getWaitUntil(error);
     if (isPermanent(error)) throw error;
     const errorsInARow = this.#errorsInARow;
-    // A key or plan that has worked once may work again, e.g. after a rotation.
+    // A key, plan or certificate that has worked once may work again, e.g. after a rotation.
     const hasWorked = this.polls > errorsInARow;
-    if (!hasWorked && (isAccountError(error) || error instanceof ConfigurationError)) throw error;
+    const isWrongSetting =
+      isAccountError(error) ||
+      error instanceof ConfigurationError ||
+      (error instanceof ConnectionError && error.isPermanent);
+    if (!hasWorked && isWrongSetting) throw error;
     const reason = formatError(error);
     if (errorsInARow >= this.#requests.maxConsecutiveErrors) {
       const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;

@@ -37,8 +37,8 @@ async function connectTo(field: string, value: unknown): Promise<void> {
   const body = JSON.stringify({ trackingNumber: NUMBER, clientTrackerId: 'mine' });
   await fake.fetch(`${fake.baseUrl}/trackers`, { method: 'POST', headers, body });
   fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
-  vi.stubGlobal('fetch', async (request: Request) => {
-    const response = await fake.fetch(request);
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    const response = await fake.fetch(url, init);
     const changed = replaceField(await response.json(), field, value);
     return Response.json(changed, { status: response.status });
   });

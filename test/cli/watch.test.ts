@@ -77,9 +77,9 @@ describe('watch', () => {
     const { fake, watch, output } = setUp();
     await runLine(`track ${ONE}`);
     fake.shipment(ONE).deliver();
-    vi.stubGlobal('fetch', async (request: Request) => {
-      const response = await fake.fetch(request);
-      if (request.url.includes('/results')) return response;
+    vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+      const response = await fake.fetch(url, init);
+      if (url.includes('/results')) return response;
       const text = (await response.text()).replaceAll('"isTracked":true', '"isTracked":null');
       return new Response(text, response);
     });

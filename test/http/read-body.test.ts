@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const TEXT = '{"data":[]}';
 const TOO_LONG = expect.objectContaining({ name: 'ResponseValidationError' });
@@ -55,17 +56,88 @@ test('a stubbed response without a stream → read with text()', async () => {
   expect(await read(stub, 10)).toEqual(TOO_LONG);
 });
 
-test.each([200, 429, 500])('status %d → ResponseValidationError, no second request', async (status) => {
+describe('a body that is too long', () => {
   const headers = { 'x-request-id': `req-${API_KEY}` };
-  const response = { status, body: { data: ['x'.repeat(200)] }, headers };
-  const { client, requests } = makeClient(response, { maxResponseBytes: 100 });
-  expect(await catchRejection(client.couriers.list())).toMatchObject({
-    name: 'ResponseValidationError',
-    message:
-      'GET https://api.example.test/public/v1/couriers responded with more than 100 bytes; if that is expected, raise `maxResponseBytes`',
-    issues: [{ path: [], code: 'too_big' }],
-    status,
-    requestId: 'req-[redacted]',
+  const long = (status: number, body: unknown = { data: ['x'.repeat(200)] }) => ({ status, body, headers });
+
+  test('of a success → ResponseValidationError with its beginning, no second request', async () => {
+    const { client, requests } = makeClient(long(200), { maxResponseBytes: 100 });
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toMatchObject({
+      name: 'ResponseValidationError',
+      message:
+        'GET https://api.example.test/public/v1/couriers responded with more than 100 bytes; if that is expected, raise `maxResponseBytes`',
+      issues: [{ path: [], code: 'too_big' }],
+      status: 200,
+      requestId: 'req-[redacted]',
+    });
+    expect(Object(error).body).toBe(JSON.stringify(long(200).body).slice(0, 100));
+    expect(requests).toHaveLength(1);
   });
-  expect(requests).toHaveLength(1);
+
+  test.each([
+    [503, 'ServerError', 3],
+    [500, 'ServerError', 3],
+    [408, 'ApiError', 3],
+    [429, 'RateLimitError', 3],
+    [401, 'AuthenticationError', 1],
+    [403, 'PermissionDeniedError', 1],
+    [404, 'NotFoundError', 1],
+    [422, 'InvalidRequestError', 1],
+    [302, 'ApiError', 1],
+  ])('of a %d → %s after %d requests, with the beginning of the body', async (status, name, count) => {
+    const body = 'y'.repeat(5_000);
+    const retry = { retries: 2, maxBackoffMs: 1 };
+    const { client, requests } = makeClient(long(status, body), { maxResponseBytes: 2_000, retry });
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(error).toMatchObject({ name, status, requestId: 'req-[redacted]', attempts: count });
+    expect(Object(error).body).toBe('y'.repeat(2_000));
+    expect(requests).toHaveLength(count);
+  });
+
+  test.each([
+    [401, 'AuthenticationError', ['error', 'error']],
+    [422, 'InvalidRequestError', ['error', 'error']],
+    [500, 'ServerError', ['unknown', 'unknown']],
+  ])('of a %d to a chunk of createMany → as a short body', async (status, _name, statuses) => {
+    const { client, requests } = makeClient(long(status), { maxResponseBytes: 100, retry: false });
+    const inputs = [{ trackingNumber: 'LA680658838NL' }, { trackingNumber: 'RR123456785CN' }];
+    const outcomes = [];
+    for await (const outcome of client.trackers.createMany(inputs, { chunkSize: 1, concurrency: 1 }))
+      outcomes.push(outcome.status);
+    expect(outcomes).toEqual(statuses);
+    expect(requests).toHaveLength(status === 401 ? 1 : 2);
+  });
+
+  test('of a success whose status is enough → the result', async () => {
+    const { client } = makeClient(long(200), { maxResponseBytes: 100 });
+    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+  });
+
+  test.each([1, 5, 10, API_KEY.length - 1])(
+    'that is cut %d characters into the key → no part of it',
+    async (part) => {
+      const maxResponseBytes = 100;
+      const body = `${'x'.repeat(maxResponseBytes - part)}${API_KEY}`;
+      const { client } = makeClient({ status: 401, body: `${body}, and more` }, { maxResponseBytes });
+      const error = await catchRejection(client.couriers.list());
+      expect(Object(error).body).not.toMatch(/x?sk-l/);
+      const chunks = makeStream(body.slice(0, maxResponseBytes), body.slice(maxResponseBytes));
+      const slow = makeClient(() => new Response(chunks.stream, { status: 401 }), { maxResponseBytes });
+      expect(Object(await catchRejection(slow.client.couriers.list())).body).not.toMatch(/sk-l/);
+    },
+  );
+
+  test('hooks → onResponse, because the status is known', async () => {
+    const seen: string[] = [];
+    const { client } = makeClient(long(200), {
+      maxResponseBytes: 100,
+      hooks: {
+        onResponse: ({ status }) => seen.push(`response ${status}`),
+        onError: () => seen.push('error'),
+      },
+    });
+    await catchRejection(client.couriers.list());
+    expect(seen).toEqual(['response 200']);
+  });
 });

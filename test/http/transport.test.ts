@@ -14,13 +14,33 @@ describe('failures of fetch', () => {
     [
       'a port that `fetch` blocks',
       new TypeError('fetch failed', { cause: new Error('bad port') }),
-      false,
+      true,
       '`fetch` blocks this port (bad port); use another port',
     ],
-    ['no message, and a number as code', Object.assign(new TypeError(''), { code: 20 }), false, 'TypeError'],
-    ['a string', 'oops', false, 'unknown failure'],
-    ['nothing', undefined, false, 'unknown failure'],
-    ['an object', { code: 'ECONNREFUSED' }, false, 'unknown failure'],
+    [
+      'no message, and a number as code',
+      Object.assign(new TypeError(''), { code: 20 }),
+      false,
+      'the function of the option `fetch` threw TypeError: TypeError; correct that function',
+    ],
+    [
+      'a string',
+      'oops',
+      false,
+      'the function of the option `fetch` threw a string of 4 characters instead of an Error; correct that function',
+    ],
+    [
+      'nothing',
+      undefined,
+      false,
+      'the function of the option `fetch` threw undefined instead of an Error; correct that function',
+    ],
+    [
+      'an object',
+      { code: 'ECONNREFUSED' },
+      false,
+      'the function of the option `fetch` threw an object instead of an Error; correct that function',
+    ],
   ])('%s → ConnectionError that gives the reason', async (_what, failure, neverSent, words) => {
     const { client } = makeClient(() => Promise.reject(failure), once);
     expect(await catchRejection(client.couriers.list())).toMatchObject({

@@ -20,7 +20,9 @@ export async function createDatabase(serverUrl: string): Promise<TestDatabase> {
     url: new URL(`/${name}`, serverUrl).href,
     drop: async () => {
       // The server waits up to 5 s for connections that are just ending. To cut them off makes an error in their pool.
-      await admin.query(`DROP DATABASE ${name}`).catch(() => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      await admin
+        .query(`DROP DATABASE ${name}`)
+        .catch(() => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
       await admin.end();
     },
   };

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { networkFailure } from '../support/make-client.ts';
 import { BROKEN, failure, NOT_FOUND, pass, results, startPoll } from './polled-service.ts';
 
 describe('errors', () => {
@@ -87,6 +88,19 @@ describe('errors of key, plan or quota', () => {
       expect(reading).toMatchObject({ items: [{ poll: 2 }], end: undefined });
     },
   );
+
+  test('a certificate that is not trusted at the first poll → rejects at once, after one request', async () => {
+    const { reading, polls } = startPoll(() => networkFailure('DEPTH_ZERO_SELF_SIGNED_CERT'));
+    await pass(1000);
+    expect(reading.end?.error).toMatchObject({ name: 'ConnectionError', neverSent: true, isPermanent: true });
+    expect(polls).toHaveLength(1);
+  });
+
+  test('a certificate that is not trusted at a later poll → polling goes on', async () => {
+    const { reading } = startPoll((poll) => (poll === 2 ? networkFailure('CERT_HAS_EXPIRED') : results([])));
+    await pass(3000);
+    expect(reading.items.map(({ poll }) => poll)).toEqual([1, 3]);
+  });
 
   test('no key at the first poll → rejects at once', async () => {
     const { reading } = startPoll(() => results([]), {}, { apiKey: () => '' });
