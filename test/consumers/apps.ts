@@ -55,8 +55,8 @@ export const APPS: Readonly<Record<string, App>> = {
   },
   'jest-cjs': {
     test: 'jest --ci --testTimeout 30000',
-    manifest: { type: 'commonjs', jest: { testEnvironment: 'node', transform: {} } },
-    dependencies: { jest: '^30.5.2' },
+    manifest: { type: 'commonjs' },
+    dependencies: { '@babel/preset-env': '^7.29.0', jest: '^30.5.2', msw: '^2.15.0' },
   },
   nestjs: {
     recipe: 'nestjs',

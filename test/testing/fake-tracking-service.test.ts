@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 describe('two fakes', () => {
@@ -15,6 +16,27 @@ describe('two fakes', () => {
     expect(second.fake.shipment(NUMBER).events).toEqual([]);
     expect((await second.create()).status).toBe(201);
   });
+
+  it.each([
+    ['the same seed', 1, 0],
+    ['another seed', 'second', 2],
+  ])(
+    'two fakes with %s and one inbox → events of the second fake that it handles: $2',
+    async (_, seed, handled) => {
+      const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+      const counts: number[] = [];
+      for (const options of [{}, { seed }]) {
+        const { fake, create } = makeFake(options);
+        await create();
+        fake.shipment(NUMBER).addEvent().deliver();
+        let count = 0;
+        for (const { item } of fake.webhooks.take())
+          count += (await inbox.process({ trackings: [item] }, () => {})).handled;
+        counts.push(count);
+      }
+      expect(counts).toEqual([2, handled]);
+    },
+  );
 
   it('the same seed and the same requests → identical responses, ids included', async () => {
     const story = async (seed: number) => {
