@@ -157,7 +157,7 @@ function judge(error: unknown, remaining = MAX_CAUSES): Verdict | undefined {
 }
 
 function judgeAlone(error: Error): Verdict | undefined {
-  const { message } = error;
+  const message = readMessage(error);
   const byMessage = VERDICT_BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1];
   if (byMessage !== undefined) return byMessage;
   if (hasCode(error)) {
@@ -188,10 +188,16 @@ function hasCode(error: Error): error is CodedError {
 export function formatRootCause(error: unknown): string {
   const root = listCauses(error).at(-1);
   if (root === undefined) return 'unknown failure';
-  if (root.message === 'bad port') return '`fetch` blocks this port (bad port)';
+  const message = readMessage(root);
+  if (message === 'bad port') return '`fetch` blocks this port (bad port)';
   // OpenSSL adds the place in its sources.
-  const [, openSsl] = /error:[^:]*:SSL routines:[^:]*:([^:]+):/.exec(root.message) ?? [];
-  return openSsl ?? (root.message || (hasCode(root) ? root.code : root.name));
+  const [, openSsl] = /error:[^:]*:SSL routines:[^:]*:([^:]+):/.exec(message) ?? [];
+  return openSsl ?? (message || (hasCode(root) ? root.code : root.name));
+}
+
+/** Reads the message without the words of node-fetch before it, which contain the URL and so an id. */
+function readMessage({ message }: Error): string {
+  return message.replace(/^request to \S+ failed, reason: /, '');
 }
 
 /** A server that expects TLS ends a connection without it, or sends bytes that are not HTTP. */

@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
+import type { FetchInit } from '../../src/options.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient, networkFailure } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const once = { retry: false } as const;
 const input = { trackingNumber: 'LA680658838NL' };
@@ -90,6 +92,212 @@ const DENO_UNKNOWN_HOST =
 const DENO_RESET =
   'error sending request from 127.0.0.1:2 for http://127.0.0.1:1/ (127.0.0.1:1): client error (SendRequest): connection closed before message completed';
 
+describe('a failure that no retry can mend', () => {
+  const tunnel = (status: number) =>
+    new TypeError('fetch failed', {
+      cause: Object.assign(new DOMException('Request was cancelled.'), {
+        cause: coded('UND_ERR_ABORTED', {
+          message: `Proxy response (${status}) !== 200 when HTTP Tunneling`,
+        }),
+      }),
+    });
+  const byMessage = (message: string) => new TypeError('fetch failed', { cause: new Error(message) });
+
+  test.each<[what: string, failure: Error, advice: RegExp]>([
+    ...[
+      ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+      ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_UNTRUSTED', 'CERT_REVOKED'],
+      ...['INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED', 'CERT_CHAIN_TOO_LONG'],
+    ].map((code): [string, Error, RegExp] => [
+      code,
+      networkFailure(code),
+      /; if you .* NODE_EXTRA_CA_CERTS /,
+    ]),
+    ['CERT_HAS_EXPIRED', networkFailure('CERT_HAS_EXPIRED'), /; check the clock of this machine, or /],
+    ['CERT_NOT_YET_VALID', networkFailure('CERT_NOT_YET_VALID'), /; check the clock of this machine, or /],
+    [
+      'a certificate of another host',
+      networkFailure('ERR_TLS_CERT_ALTNAME_INVALID'),
+      /; check the host in `baseUrl`/,
+    ],
+    [
+      'TLS to a plain port',
+      networkFailure('ERR_SSL_WRONG_VERSION_NUMBER'),
+      /; the port does not speak TLS; .* http:/,
+    ],
+    [
+      'the same in OpenSSL 3.5',
+      networkFailure('ERR_SSL_PACKET_LENGTH_TOO_LONG'),
+      /; the port does not speak TLS/,
+    ],
+    ['an old version of TLS', networkFailure('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'), /no common version/],
+    [
+      'TLS to a plain port, EPROTO',
+      coded('EPROTO', {
+        message: 'write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:a.c:3:\n',
+      }),
+      /: wrong version number; the port does not speak TLS/,
+    ],
+    ['a tunnel, 407', tunnel(407), /; check the URL of the proxy, and its user name and password/],
+    ['a tunnel, 403', tunnel(403), /; check the URL of the proxy/],
+    [
+      'a tunnel of the package `tunnel`',
+      coded('ECONNRESET', { message: 'tunneling socket could not be established, statusCode=407' }),
+      /; check the URL of the proxy/,
+    ],
+    [
+      'a tunnel of Node 24',
+      coded('ERR_PROXY_TUNNEL', {
+        message: 'Failed to establish tunnel to a:1 via http://b:2: HTTP/1.1 407 No',
+      }),
+      /; check the URL of the proxy/,
+    ],
+    ['a blocked port', byMessage('bad port'), /`fetch` blocks this port \(bad port\); use another port/],
+    ['a certificate without a code', byMessage('self-signed certificate'), /NODE_EXTRA_CA_CERTS/],
+    [
+      'the same in Node 24',
+      byMessage(
+        'unable to verify the first certificate; if the root CA is installed locally, try --use-system-ca',
+      ),
+      /NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      'a wrong dispatcher',
+      networkFailure('UND_ERR_INVALID_ARG'),
+      /; check the versions of undici and of its dispatcher/,
+    ],
+  ])('%s → one attempt, never sent, and advice', async (_what, failure, advice) => {
+    const { client, requests } = makeClient(() => Promise.reject(failure));
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toMatchObject({ name: 'ConnectionError', neverSent: true, isPermanent: true, attempts: 1 });
+    expect(error).toMatchObject({ message: expect.stringMatching(advice) });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each<[what: string, failure: Error]>([
+    ['a tunnel, 502', tunnel(502)],
+    ['a tunnel, 429', tunnel(429)],
+    [
+      'a connection that ends in the handshake',
+      coded('ECONNRESET', {
+        message: 'Client network socket disconnected before secure TLS connection was established',
+      }),
+    ],
+  ])('%s → never sent, and retried even if each request is paid for', async (_what, failure) => {
+    const { client, requests } = makeClient(() => Promise.reject(failure), {
+      retry: { retries: 2, maxBackoffMs: 1 },
+    });
+    expect(await settleInVirtualTime(() => catchRejection(client.tracking.search(input)))).toMatchObject({
+      neverSent: true,
+      isPermanent: false,
+    });
+    expect(requests).toHaveLength(3);
+  });
+
+  test.each([
+    ['text of a gateway', new Error('answered 502: "self-signed certificate"')],
+    [
+      'text of a gateway about a tunnel',
+      new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),
+    ],
+    ['text of a gateway about a port', new Error('bad port 443')],
+  ])('%s → proves nothing', async (_what, failure) => {
+    expect(await wasNeverSent(new TypeError('fetch failed', { cause: failure }))).toBe(false);
+  });
+});
+
+describe('an AggregateError, which has an error for each address', () => {
+  const silent = coded('ETIMEDOUT', { syscall: 'connect' });
+  const refused = coded('ECONNREFUSED', { syscall: 'connect' });
+  const reset = coded('ECONNRESET', { syscall: 'read' });
+  const untrusted = coded('CERT_UNTRUSTED');
+  const all = (errors: unknown[], code?: string) =>
+    new TypeError('fetch failed', { cause: Object.assign(new AggregateError(errors), code && { code }) });
+
+  test.each<[what: string, failure: unknown, neverSent: boolean, isPermanent: boolean]>([
+    ['the first silent, the second refuses', all([silent, refused], 'ETIMEDOUT'), true, false],
+    ['both silent', all([silent, silent], 'ETIMEDOUT'), true, false],
+    ['one that was reset after sending', all([refused, reset], 'ECONNREFUSED'), false, false],
+    ['one without a code', all([refused, new Error('?')]), false, false],
+    ['one that is not an error', all([refused, 'oops']), false, false],
+    ['none', all([], 'ETIMEDOUT'), false, false],
+    ['an AggregateError inside', all([silent, new AggregateError([refused, silent])]), true, false],
+    [
+      'causes inside, as of `Promise.any`',
+      new AggregateError([all([refused]), networkFailure('ENOTFOUND')]),
+      true,
+      false,
+    ],
+    ['no address that is trusted', all([untrusted, untrusted]), true, true],
+    ['one address that is trusted', all([untrusted, refused]), true, false],
+  ])('%s → neverSent %s', async (_what, failure, neverSent, isPermanent) => {
+    const { client } = makeClient(() => Promise.reject(failure), once);
+    expect(await catchRejection(client.couriers.list())).toMatchObject({ neverSent, isPermanent });
+  });
+});
+
+describe('an error of the option `fetch`', () => {
+  const boom = new TypeError('x is not a function');
+
+  test.each<[what: string, failure: unknown]>([
+    ['an error of the program', boom],
+    ['an error without a code', new Error('no route')],
+    ['a wrong URL', new TypeError('Failed to parse URL', { cause: coded('ERR_INVALID_URL') })],
+  ])('%s → one attempt, and a message that names the option', async (_what, failure) => {
+    const { client, requests } = makeClient(() => Promise.reject(failure));
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      isPermanent: true,
+      message: expect.stringMatching(
+        / the function of the option `fetch` threw \w+: .*; correct that function$/,
+      ),
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each<[what: string, failure: unknown]>([
+    ['a network error of MSW', new TypeError('Failed to fetch', { cause: Response.error() })],
+    ['a network error of a mock', new TypeError('fetch failed')],
+    ['a timeout of its own', new DOMException('too late', 'TimeoutError')],
+    ['an abort of its own', new DOMException('aborted', 'AbortError')],
+    ['a code of the system', coded('ECONNRESET')],
+    ['a code of a library', coded('UND_ERR_SOCKET')],
+  ])('%s → retried', async (_what, failure) => {
+    const { client, requests } = makeClient(() => Promise.reject(failure), {
+      retry: { retries: 1, maxBackoffMs: 1 },
+    });
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(error).toMatchObject({ isPermanent: false });
+    expect(error).not.toMatchObject({ message: expect.stringContaining('`fetch`') });
+    expect(requests).toHaveLength(2);
+  });
+
+  test.each([
+    ['Deno', () => vi.stubGlobal('Deno', {})],
+    ['a Cloudflare Worker', () => vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })],
+  ])('in %s, whose errors have no codes → retried', async (_where, stub) => {
+    stub();
+    const { client, requests } = makeClient(() => Promise.reject(boom), {
+      retry: { retries: 1, maxBackoffMs: 1 },
+    });
+    await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(requests).toHaveLength(2);
+  });
+
+  test('the global fetch that was stubbed → retried, because no option names it', async () => {
+    const fetch = vi.fn(() => Promise.reject(boom));
+    vi.stubGlobal('fetch', fetch);
+    const client = new TrackingClient({
+      baseUrl: BASE_URL,
+      apiKey: API_KEY,
+      logLevel: 'silent',
+      retry: { retries: 1 },
+    });
+    await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(fetch).toHaveBeenCalledTimes(2);
+  });
+});
+
 /** Returns whether a failure of `fetch` proves that nothing was sent. */
 async function wasNeverSent(failure: unknown): Promise<boolean> {
   const { client } = makeClient(() => Promise.reject(failure), once);
@@ -154,25 +362,36 @@ describe('the fetch option', () => {
     expect(seen).toEqual([undefined]);
   });
 
-  test('a request → fetch gets URL, method, headers, body, signal and `redirect: manual`', async () => {
-    const seen: unknown[] = [];
-    const fetch = async (outgoing: RequestInfo | URL, init?: RequestInit) => {
-      const request = new Request(outgoing, init);
-      const { url, method, redirect } = request;
-      seen.push({ url, method, redirect, body: await request.json(), signal: init?.signal });
-      return Response.json({ data: [] });
-    };
-    const { client } = makeClient({}, { fetch });
+  test('a request with a body → fetch gets a URL and plain options', async () => {
+    const fetch = vi.fn(async (_url: string, _init: FetchInit) => Response.json({ data: [] }));
+    const { client } = makeClient({}, { fetch, headers: { 'X-Source': 'shop' } });
     await client.tracking.search(input);
-    expect(seen).toEqual([
-      {
-        url: `${BASE_URL}/tracking/search`,
-        method: 'POST',
-        redirect: 'manual',
-        body: input,
-        signal: expect.any(AbortSignal),
-      },
+    const headers = {
+      accept: 'application/json',
+      'user-agent': expect.stringMatching(/^tracking-client\//),
+      'x-source': 'shop',
+      'content-type': 'application/json',
+      authorization: `Bearer ${API_KEY}`,
+    };
+    const body = JSON.stringify(input);
+    expect(fetch.mock.calls).toEqual([
+      [
+        `${BASE_URL}/tracking/search`,
+        { method: 'POST', headers, body, redirect: 'manual', signal: expect.any(AbortSignal) },
+      ],
     ]);
+    expect(Object.getPrototypeOf(fetch.mock.calls[0]?.[1].headers)).toBe(Object.prototype);
+  });
+
+  test('a request without a body → fetch gets no body and no content type', async () => {
+    const fetch = vi.fn(async (_url: string, _init: FetchInit) => Response.json({ data: [] }));
+    await makeClient({}, { fetch })
+      .client.trackers.get('ä/1')
+      .catch(() => {});
+    const [url, init] = fetch.mock.calls[0] ?? [];
+    expect(url).toBe(`${BASE_URL}/trackers/%C3%A4%2F1`);
+    expect(init).not.toHaveProperty('body');
+    expect(init?.headers).not.toHaveProperty('content-type');
   });
 
   test('a timeout → the signal of fetch is aborted with our TimeoutError', async () => {
