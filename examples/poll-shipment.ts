@@ -4,7 +4,7 @@
 import pc from 'picocolors';
 import { type PollUpdate, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { timelineLine } from './support/screen.ts';
+import { printEvent } from './support/screen.ts';
 import { followShipment } from './to-copy/follow-shipment.ts';
 
 const trackingNumber = process.argv[2] ?? 'RR123456785CN';
@@ -26,7 +26,7 @@ function showStatus(text: string): void {
 
 function show({ newEvents, poll, tracking, stopped }: PollUpdate): void {
   showStatus('');
-  for (const event of newEvents) console.log(timelineLine(event));
+  for (const event of newEvents) printEvent(event);
   const milestone = tracking?.shipment?.statusMilestone ?? 'no results yet';
   if (!stopped) showStatus(`… ${milestone}, poll ${poll}`);
 }

@@ -10,7 +10,7 @@ import {
 } from 'tracking-client';
 import { sortEvents } from 'tracking-client/events';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { bar, heading, LiveLine, table, timelineLine } from './support/screen.ts';
+import { bar, heading, LiveLine, print, printEvent, table } from './support/screen.ts';
 import { type ReceivedCounts, startReceiver } from './support/webhook-receiver.ts';
 
 const ORDER = {
@@ -29,37 +29,31 @@ const startedAt = performance.now();
 const fake = createFakeTrackingService({ resultsDelayMs: 0 });
 await using server = await fake.listen();
 const client = new TrackingClient({ baseUrl: server.url, apiKey: fake.apiKey });
-console.log(`A fake tracking service listens on ${server.url}; no key and no network needed.`);
+print(`A fake tracking service listens on ${server.url}; no key and no network needed.`, '');
 
 heading('Couriers');
 const couriers = await client.couriers.list();
-console.log(
-  `  ${couriers.map(({ courierCode, courierName }) => `${courierName} (${courierCode})`).join(', ')}`,
-);
+print(couriers.map(({ courierCode, courierName }) => `${courierName} (${courierCode})`).join(', '));
 
 heading('Create one tracker, and the same one again');
 const { data: tracker, rateLimit } = await client.trackers.create(ORDER).withResponse();
-console.log(`  ${tracker.trackingNumber} is ${tracker.trackerId}`);
+print(`${tracker.trackingNumber} is ${tracker.trackerId}`);
 const again = await client.trackers.create(ORDER);
-console.log(again.trackerId === tracker.trackerId ? '  the same tracker, no quota used' : '  a new tracker?');
-console.log(pc.dim(`  ${rateLimit.remaining} of ${rateLimit.limit} requests were left in that second`));
+print(again.trackerId === tracker.trackerId ? 'the same tracker, no quota used' : 'a new tracker?');
+print(pc.dim(`${rateLimit.remaining} of ${rateLimit.limit} requests were left in that second`));
 
 heading('Track: create and fetch in one call');
 fake.play('LA680658838NL', 'delivered', AT_ONCE);
 const tracked = await client.trackers.track({ trackingNumber: 'LA680658838NL' });
-console.log(
-  `  ${tracked.tracker?.trackingNumber}: ${pc.green(tracked.shipment?.statusMilestone ?? 'unknown')}`,
-);
-for (const event of sortEvents(tracked.events)) console.log(timelineLine(event));
+print(`${tracked.tracker?.trackingNumber}: ${pc.green(tracked.shipment?.statusMilestone ?? 'unknown')}`);
+for (const event of sortEvents(tracked.events)) printEvent(event);
 
 heading('Search on the per-call plan, which this account does not have');
 try {
   await client.tracking.search({ trackingNumber: 'LA680658838NL' });
 } catch (error) {
   if (!(error instanceof NoActiveSubscriptionError)) throw error;
-  console.log(
-    `  handled: ${pc.yellow(error.code ?? '')}, status ${error.status}; use trackers.track instead`,
-  );
+  print(`handled: ${pc.yellow(error.code ?? '')}, status ${error.status}; use trackers.track instead`);
 }
 
 heading(`Import ${IMPORT_SIZE.toLocaleString('en')} shipments, two of them with a mistake`);
@@ -89,7 +83,7 @@ for await (const outcome of run) {
   if (outcome.status !== 'created' && outcome.status !== 'existing') refused.push(outcome);
 }
 for (const { index, status, errors } of refused) {
-  console.log(`  row ${index}: ${pc.yellow(status)}, ${errors?.[0]?.message ?? errors?.[0]?.code}`);
+  print(`${pc.yellow(status)}, ${errors?.[0]?.message ?? errors?.[0]?.code}`, `  row ${index}: `);
 }
 
 heading(`Webhooks of ${FOLLOWED} shipments, each sent three times and out of order`);
@@ -115,7 +109,7 @@ const report = await createWebhookSender({
   concurrency: 8,
   until2xx: true,
 }).flush();
-console.log(pc.dim(`  ${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`));
+print(pc.dim(`${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`));
 
 heading('Poll one shipment until the service stops tracking it');
 fake.play(ORDER.trackingNumber, 'delivered', FOUR_SECONDS);
@@ -123,8 +117,8 @@ for await (const { poll, newEvents, stopped } of client.trackers.poll(tracker.tr
   intervalMs: 1000,
 })) {
   const news = sortEvents(newEvents).map((event) => event.status ?? event.statusCode);
-  console.log(`  poll ${poll}: ${news.length === 0 ? pc.dim('nothing new') : news.join(', ')}`);
-  if (stopped) console.log(`  ${pc.green('●')} no longer tracked, so the poll has ended`);
+  print(news.length === 0 ? pc.dim('nothing new') : news.join(', '), `  poll ${poll}: `);
+  if (stopped) print(`${pc.green('●')} no longer tracked, so the poll has ended`);
 }
 
 heading('Requests');

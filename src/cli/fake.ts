@@ -12,6 +12,7 @@ import {
 import { sleep } from '../common/clock.ts';
 import { isKey, KEY_RULE, quoteUrl } from '../common/validation.ts';
 import {
+  addHelpLines,
   addListenFlags,
   parseWholeNumber,
   rejectFlag,
@@ -98,16 +99,12 @@ export function addFake(program: Command, terminal: Terminal): void {
       repeatable(parseApiKey),
     )
     .option('--seed <text>', 'seed: the same text gives the same ids', '1')
-    .addHelpText(
-      'after',
-      `
-Failures: a status from 400 to 599; reset (closes the connection); timeout
-(never responds); stall (sends half a response); badJson (sends invalid JSON);
-html (sends an error page); commitThenDrop (carries the request out, then
-closes the connection). ENDPOINT is a name such as trackers.get, or "all" (the
-default). TIMES is a number (default: 1), or "all" for every request.`,
-    )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
+  addHelpLines(
+    command,
+    terminal,
+    'Failures: a status from 400 to 599; reset (closes the connection); timeout (never responds); stall (sends half a response); badJson (sends invalid JSON); html (sends an error page); commitThenDrop (carries the request out, then closes the connection). ENDPOINT is a name such as trackers.get, or "all" (the default). TIMES is a number (default: 1), or "all" for every request.',
+  );
 }
 
 function parseApiKey(text: string): string {

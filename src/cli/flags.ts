@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
 import { isUnencrypted } from '../common/urls.ts';
+import { wrap } from './layout.ts';
 import { CommandError, plain, type Terminal } from './terminal.ts';
 
 export interface ServiceFlags {
@@ -10,9 +11,16 @@ export interface ServiceFlags {
   readonly json?: boolean;
 }
 
+export const MAX_HELP_WIDTH = 80;
 export const JSON_HELP = 'print JSON, one value per line';
 export const SECRET_HELP =
   'other users of this machine can read command lines, so set the environment variable instead';
+
+/** Adds lines below the help of a command. */
+export function addHelpLines(command: Command, { width }: Terminal, ...lines: readonly string[]): Command {
+  const text = lines.map((line) => wrap('', line, Math.min(width, MAX_HELP_WIDTH))).join('\n');
+  return command.addHelpText('after', `\n${text}`);
+}
 
 export function addServiceFlags(command: Command): Command {
   return command

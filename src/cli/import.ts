@@ -12,7 +12,8 @@ import {
   type Row,
   removeFailureColumns,
 } from './csv.ts';
-import { addServiceFlags, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
+import { addHelpLines, addServiceFlags, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
+import { wrap } from './layout.ts';
 import { buildInput, FIELDS, findFaults, type Layout, readLayout } from './rows.ts';
 import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
 
@@ -46,13 +47,13 @@ export function addImport(program: Command, terminal: Terminal): void {
     .option('--delimiter <char>', 'character between fields, or "tab" (default: detected)', parseDelimiter)
     .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8)', parseEncoding)
     .option('--no-quotes', 'read quotes as ordinary characters')
-    .option('--as-is', 'send ids even if they look changed by a spreadsheet')
-    .addHelpText(
-      'after',
-      `
-The first line names the columns. Only trackingNumber is required. Columns:
-${`${FIELDS.join(', ')}. Case, spaces, "-" and "_" do not matter. Other columns are not sent.`.replace(/(.{1,78})( |$)/g, '$1\n')}`,
-    );
+    .option('--as-is', 'send ids even if they look changed by a spreadsheet');
+  addHelpLines(
+    command,
+    terminal,
+    `The first line names the columns. Only trackingNumber is required. Columns: ${FIELDS.join(', ')}.`,
+    'Case, spaces, "-" and "_" in names do not matter. Other columns are not sent.',
+  );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, terminal);
     const { encoding = 'utf-8', delimiter, quotes: hasQuotes } = flags;
@@ -206,26 +207,28 @@ function formatSummary(
   total: number,
   failures: FailuresFile,
   isDone: boolean,
-  { colours }: Terminal,
+  { colours, width }: Terminal,
 ): string[] {
   const count = (value: number) => String(value).padStart(6);
   const lines = [colours.bold(`${summary.total} of ${total} rows`)];
   for (const [status, meaning] of MEANINGS) {
     const paint = ['created', 'existing'].includes(status) ? colours.green : colours.yellow;
     if (summary[status] > 0)
-      lines.push(`  ${paint(status.padEnd(9))}${count(summary[status])}  ${colours.dim(meaning)}`);
+      lines.push(
+        wrap(`  ${paint(status.padEnd(9))}${count(summary[status])}  `, colours.dim(meaning), width),
+      );
   }
   const reasons = [...failures.reasons.values()].sort((a, b) => b.count - a.count);
   if (reasons.length > 0) lines.push(colours.bold('Reasons'));
   for (const { text, line, count: times } of reasons.slice(0, MAX_REASONS))
-    lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
+    lines.push(wrap(`  ${count(times)}  `, `${text} ${colours.dim(`(first in line ${line})`)}`, width));
   const others = reasons.length - MAX_REASONS;
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
   if (failures.count() > 0) {
     const onlyUnknown = summary.invalid + summary.error === 0;
     const what = onlyUnknown ? 'Rows to import again' : 'Failed rows (fix the causes, then import this file)';
     // A run that was stopped is continued with its own file.
-    lines.push(`${isDone ? what : 'Failed rows so far'}: ${failures.path}`);
+    lines.push(wrap('', `${isDone ? what : 'Failed rows so far'}: ${failures.path}`, width));
   }
   return lines;
 }

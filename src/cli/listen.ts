@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
 import { systemClock } from '../common/clock.ts';
 import { addListenFlags, JSON_HELP, SECRET_HELP, secretOption } from './flags.ts';
+import { wrap } from './layout.ts';
 import {
   explainListenFailure,
   formatClock,
@@ -37,7 +38,8 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
   const time = () => formatClock(Date.now(), colours);
   const show = ({ trackingNumber, trackerId }: WebhookTracker, text: string, value: object) => {
     if (json) return terminal.printJson({ trackingNumber, trackerId, ...value });
-    terminal.print(`${time()} ${colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'))} ${text}`);
+    const name = colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'));
+    terminal.print(wrap(`${time()} `, `${name} ${text}`, terminal.width));
   };
   const handler = createWebhookHandler({
     secret: secret ?? false,

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Help } from 'commander';
 import { ConfigurationError, RequestValidationError, TrackingError, VERSION } from 'tracking-client';
 import { addFake } from './fake.ts';
+import { addHelpLines, MAX_HELP_WIDTH } from './flags.ts';
 import { addImport } from './import.ts';
 import { addListen } from './listen.ts';
 import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
@@ -25,14 +26,8 @@ export function createProgram(terminal: Terminal): Command {
     .description('Track shipments from a terminal')
     .version(VERSION, '-v, --version', 'print the version')
     .helpCommand(false)
-    .addHelpText(
-      'after',
-      `
-Set TRACKING_BASE_URL and TRACKING_API_KEY; to try without a key, run "fake".
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.
-Ctrl-C is the normal end of "listen" and "fake", which then exit with 0.`,
-    )
     .configureHelp({
+      minWidthToWrap: 1,
       subcommandTerm: (command) => new Help().subcommandTerm(command).replace(' [options]', ''),
     })
     // Each subcommand inherits these settings.
@@ -42,14 +37,24 @@ Ctrl-C is the normal end of "listen" and "fake", which then exit with 0.`,
       writeOut: (text) => terminal.stdout.write(text),
       writeErr: (text) => terminal.stderr.write(text),
       outputError: () => {},
+      getOutHelpWidth: () => Math.min(terminal.width, MAX_HELP_WIDTH),
     });
+  addHelpLines(
+    program,
+    terminal,
+    'Set TRACKING_BASE_URL and TRACKING_API_KEY; to try without a key, run "fake".',
+    'Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no results, 130 Ctrl-C.',
+    'Ctrl-C is the normal end of "listen" and "fake", which then exit with 0.',
+  );
   for (const add of ADDERS) add(program, terminal);
   return program;
 }
 
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const fail = (message: string, code: number) => {
-    terminal.stderr.write(`tracking-client: ${message.split('\n').map(plain).join('\n  ')}\n`);
+    const [first = '', ...others] = message.split('\n').map(plain);
+    terminal.printError(`tracking-client: ${first}`);
+    for (const line of others) terminal.printError(line, '  ');
     return code;
   };
   try {

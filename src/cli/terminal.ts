@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { inspect, stripVTControlCharacters } from 'node:util';
-import Table from 'cli-table3';
 import type pc from 'picocolors';
 import { parseOccurrenceDatetime, RequestValidationError, type TrackingEvent } from 'tracking-client';
+import { wrap } from './layout.ts';
 
 export type Colours = ReturnType<typeof pc.createColors>;
 
-type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>;
+type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 
 export type Terminal = ReturnType<typeof createTerminal>;
 
@@ -27,6 +27,10 @@ export function createTerminal(
     shownStatus = status;
   };
   const print = (line: string) => write(stdout, `${line}\n`);
+  /** A pipe has no width, unless COLUMNS sets one. Some terminals report 0. */
+  const findWidth = ({ columns }: OutputStream) =>
+    columns || Number(process.env['COLUMNS']) || Number.POSITIVE_INFINITY;
+  const printError = (line: string, start = '') => write(stderr, `${wrap(start, line, findWidth(stderr))}\n`);
   return {
     stdout,
     stderr,
@@ -35,16 +39,22 @@ export function createTerminal(
     /** The exit code of a command that ends without an error. */
     exitCode: EXIT.done,
     print,
-    warn: (line: string) => write(stderr, `${colours.yellow(line)}\n`),
+    /** Number of columns; `Infinity` for a pipe. */
+    get width() {
+      return findWidth(stdout);
+    },
+    printError,
+    warn: (line: string) => printError(colours.yellow(line)),
     /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
     printJson(value: unknown): void {
       const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
       print(JSON.stringify(value).replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, toEscape));
     },
-    /** Shows a line that stays below all others. Nothing is shown if the output is a pipe or a file. */
+    /** Shows a line that stays below all others, as far as the screen has room. Nothing is shown if the output is a pipe or a file. */
     showStatus(line: string): void {
-      // Without line wrap, the terminal cuts the line at its edge.
-      if (stdout.isTTY) write(stdout, '', `\u001b[?7l${line}\u001b[?7h\n`);
+      const [shown = ''] = wrap('', line, findWidth(stdout)).split('\n');
+      // Without line wrap, the line cannot become two when the screen gets narrower.
+      if (stdout.isTTY) write(stdout, '', `\u001b[?7l${colours.dim(shown)}\u001b[?7h\n`);
     },
   };
 }
@@ -131,18 +141,20 @@ const INSPECT_OPTIONS = {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Formats the time of an event as its local clock showed it: `19 Nov 16:33`, or `19 Nov 2025` in another year. */
+/** Formats the time of an event as it was written: `19 Nov 16:33`, `19 Nov 16:33 UTC`, or `19 Nov 2025` in another year. */
 export function formatTime(occurrenceDatetime: unknown): string {
   const text = plain(occurrenceDatetime);
   const occurrence = parseOccurrenceDatetime(text);
   if (occurrence === undefined) return text;
   const [year = 0, month = 0, day = 0] = occurrence.date.split('-').map(Number);
   const date = `${String(day).padStart(2)} ${MONTHS[month - 1]}`;
-  if (year !== new Date().getFullYear()) return `${date} ${year}`;
+  // With the offset +00:00, too, the time at the place of the event is unknown.
+  const zone = 'offsetMinutes' in occurrence && occurrence.offsetMinutes === 0 ? ' UTC' : '';
+  if (year !== new Date().getFullYear()) return `${date} ${year}${zone}`;
   if (occurrence.kind === 'date') return date;
   const minutes = Math.floor(occurrence.timeMs / 60_000);
   const parts = [Math.floor(minutes / 60), minutes % 60];
-  return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;
+  return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}${zone}`;
 }
 
 export function formatClock(atMs: number, colours: Colours): string {
@@ -163,29 +175,20 @@ export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colo
   return place === '' ? text : `${text} ${colours.dim(`· ${place}`)}`;
 }
 
-export function formatTimelineLine(event: TrackingEvent, colours: Colours): string {
+const TIME_WIDTH = '19 Nov 16:33 UTC'.length;
+
+/** @param start - stands before the mark, the time and the text of the event */
+export function formatTimelineLine(
+  event: TrackingEvent,
+  { width, colours }: Pick<Terminal, 'width' | 'colours'>,
+  start = '',
+): string {
   const { statusMilestone, occurrenceDatetime } = event;
   const mark = statusMilestone === 'delivered' ? colours.green('●') : colours.cyan('○');
-  const time = colours.dim((formatTime(occurrenceDatetime) || 'no time').padEnd(12));
-  return `  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  ${formatEvent(event, colours)}`;
+  const time = colours.dim((formatTime(occurrenceDatetime) || 'no time').padEnd(TIME_WIDTH));
+  const before = `${start}  ${statusMilestone === 'exception' ? colours.red('●') : mark} ${time}  `;
+  return wrap(before, formatEvent(event, colours), width);
 }
 
 export const NONE_TRACKED =
   'No shipment of this account is being tracked; `tracking-client list` shows all trackers';
-
-const NO_LINES = Object.fromEntries(
-  ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>
-    ['', '-mid', '-left', '-right'].map((part) => [side + part, '']),
-  ),
-);
-
-/** Formats a table without lines, so that text copied out of a terminal holds no line characters. */
-export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const table = new Table({
-    head: [...head],
-    chars: NO_LINES,
-    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 2 },
-  });
-  for (const row of rows) table.push([...row]);
-  return table.toString().replace(/ +$/gm, '');
-}

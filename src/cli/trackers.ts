@@ -22,13 +22,13 @@ import {
   type ShipmentFlags,
   wholeNumber,
 } from './flags.ts';
+import { formatTable } from './layout.ts';
 import {
   type Colours,
   CommandError,
   EXIT,
   formatMilestone,
   formatReason,
-  formatTable,
   formatTime,
   formatTimelineLine,
   NONE_TRACKED,
@@ -151,7 +151,7 @@ function printTrackings(
     terminal.print(`${title}  ${formatMilestone(shipment?.statusMilestone, colours)}`);
     const expected = shipment?.delivery?.estimatedDeliveryDate;
     if (expected) terminal.print(`  expected ${formatTime(expected).trim()}`);
-    for (const event of events) terminal.print(formatTimelineLine(event, colours));
+    for (const event of events) terminal.print(formatTimelineLine(event, terminal));
   }
   return hasEvents;
 }
@@ -268,7 +268,8 @@ export function addList(program: Command, terminal: Terminal): void {
   });
 }
 
-function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): string {
+function formatTrackers(trackers: readonly Tracker[], terminal: Terminal): string {
+  const { colours } = terminal;
   const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
     plain(trackingNumber),
     formatState(isTracked, colours),
@@ -280,7 +281,7 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
   const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
   const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
   const cut = (cells: readonly string[]) => cells.slice(0, width);
-  return formatTable(cut(head), rows.map(cut));
+  return formatTable(cut(head), rows.map(cut), terminal);
 }
 
 /** A response may lack `isTracked`, or have a value of another type there; then the state is unknown. */
@@ -306,7 +307,9 @@ export function addCouriers(program: Command, terminal: Terminal): void {
       terminal.exitCode = EXIT.noResults;
     } else if (flags.json) for (const courier of found) terminal.printJson(courier);
     else
-      terminal.print(formatTable(['Code', 'Name', 'Country', 'Required fields'], found.map(formatCourier)));
+      terminal.print(
+        formatTable(['Code', 'Name', 'Country', 'Required fields'], found.map(formatCourier), terminal),
+      );
   });
 }
 

@@ -96,14 +96,14 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
     if (error !== undefined) fail(trackingNumber, error);
     for (const event of sortEvents(newEvents ?? []))
       if (json) terminal.printJson({ trackingNumber, trackerId: id, event });
-      else print(formatTimelineLine(event, colours));
+      else terminal.print(formatTimelineLine(event, terminal, colours.bold(trackingNumber)));
     if (error !== undefined || stopped) ended += 1;
     if (json) continue;
     if (poll === 1 && tracking === undefined) print('  no results yet');
     if (stopped)
       print(`  ${plain(tracking?.shipment?.statusMilestone ?? 'no results')}, and no longer tracked`);
     const counts = `${numberById.size} watched, ${ended} ended; last poll ${formatClock(Date.now(), colours)}.`;
-    terminal.showStatus(colours.dim(ended < numberById.size ? `${counts} Ctrl-C stops watching.` : counts));
+    terminal.showStatus(ended < numberById.size ? `${counts} Ctrl-C stops watching.` : counts);
   }
   if (flags.all && numberById.size === 0) terminal.warn(NONE_TRACKED);
 }

@@ -35,8 +35,8 @@ describe('track', () => {
     expect(lines()).toEqual([
       `${NUMBER}  delivered`,
       '  expected 9 Mar',
-      '  ○  4 Mar 17:12  In transit · Beijing',
-      '  ●  9 Mar        Delivered',
+      '  ○  4 Mar 17:12      In transit · Beijing',
+      '  ●  9 Mar            Delivered',
     ]);
   });
 
@@ -68,7 +68,7 @@ describe('show', () => {
     fake.shipment(NUMBER).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted', location: 'Ulm' });
     const name = { id: ids[0], 'client-id': 'order-0' }[by] ?? NUMBER;
     const { exitCode, lines } = await runLine(`show ${name} --by ${by}`);
-    expect([exitCode, lines()]).toEqual([0, [`${NUMBER}  in_transit`, '  ○  4 Mar        Posted · Ulm']]);
+    expect([exitCode, lines()]).toEqual([0, [`${NUMBER}  in_transit`, '  ○  4 Mar            Posted · Ulm']]);
     const [json = ''] = (await runLine(`show ${name} --by ${by} --json`)).lines();
     expect(JSON.parse(json)).toMatchObject({ events: [{ status: 'Posted' }] });
   });

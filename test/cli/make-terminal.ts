@@ -5,8 +5,8 @@ import { vi } from 'vitest';
 import { createProgram, run } from '../../src/cli/program.ts';
 import { createTerminal } from '../../src/cli/terminal.ts';
 
-/** Makes a terminal that remembers what was printed; with `isLive` it is one of a person, not a pipe. */
-export function makeTerminal({ isLive = false } = {}) {
+/** Makes a terminal that remembers what was printed; with `isLive` it is one of a person, with a number of columns, not a pipe. */
+export function makeTerminal({ isLive = false, columns = 100 } = {}) {
   const output = { stdout: '', stderr: '' };
   const controller = new AbortController();
   const makeStream = (name: keyof typeof output) => {
@@ -14,7 +14,7 @@ export function makeTerminal({ isLive = false } = {}) {
     through.on('data', (chunk: Buffer) => {
       output[name] += chunk.toString();
     });
-    return Object.assign(through, isLive ? { isTTY: true as const } : {});
+    return Object.assign(through, isLive ? { isTTY: true as const, columns } : {});
   };
   const colours = pc.createColors(false);
   return {
@@ -29,8 +29,8 @@ export function makeTerminal({ isLive = false } = {}) {
 }
 
 /** Runs a command line in a terminal of its own. */
-export async function runLine(line: string) {
-  const { terminal, output, lines } = makeTerminal();
+export async function runLine(line: string, options?: Parameters<typeof makeTerminal>[0]) {
+  const { terminal, output, lines } = makeTerminal(options);
   const exitCode = await run(line.split(' ').filter(Boolean), terminal);
   return { exitCode, ...output, lines };
 }

@@ -30,12 +30,12 @@ describe('watch', () => {
     expect(await exitCode).toBe(0);
     expect(lines()).toEqual([
       `${ONE}  no results yet`,
-      expect.stringMatching(/^RR123456785CN {2}○ [ \d]{2} \w{3} \d\d:\d\d {2}Shipping label created · B/),
+      expect.stringMatching(/^RR123456785CN {2}○ [ \d]{2} \w{3} \d\d:\d\d {6}Shipping label created · B/),
       expect.stringMatching(/Accepted at the post office/),
       expect.stringMatching(/Left the country of origin/),
       expect.stringMatching(/Arrived in the country of destination/),
       expect.stringMatching(/Out for delivery/),
-      expect.stringMatching(/^RR123456785CN {2}● [ \d]{2} \w{3} \d\d:\d\d {2}Delivered/),
+      expect.stringMatching(/^RR123456785CN {2}● [ \d]{2} \w{3} \d\d:\d\d UTC {2}Delivered/),
       `${ONE}  delivered, and no longer tracked`,
     ]);
     expect(vi.getTimerCount()).toBe(0);
@@ -162,7 +162,7 @@ describe('watch', () => {
     expect(screen()).toEqual([
       `${ONE}  no results yet`,
       `${OTHER}  no results yet`,
-      `${ONE}  ○  4 Mar        Posted`,
+      `${ONE}  ○  4 Mar            Posted`,
       status('0 ended; last poll [\\d:]+. Ctrl-C stops watching.'),
       '',
     ]);
