@@ -46,8 +46,8 @@ function compareRules(where: string, ours: Shape, service: Shape): Difference[] 
 }
 
 function compareValues(where: string, ours: Shape, service: Shape): Difference[] {
-  // Where one side lists no values, every value is legal.
-  if (ours.values.size === 0 || service.values.size === 0) return [];
+  // Without a list in the document, every value is legal.
+  if (service.values.size === 0 || ours.kind === 'any') return [];
   const what = `values of ${lastName(where)}`;
   const added = [...service.values].filter((value) => !ours.values.has(value)).join(', ');
   const gone = [...ours.values].filter((value) => !service.values.has(value)).join(', ');

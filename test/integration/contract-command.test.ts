@@ -28,7 +28,7 @@ describe('npm run contract', () => {
     const { code, stdout } = await contract(MOVED);
     expect(stdout).toMatch(/│ new +│ values of statusMilestone +│ .* │ +│ returned +│/);
     expect(stdout).toMatch(/│ changed +│ maxLength of trackingUrl +│ .* │ 1000 +│ 2000 +│/);
-    expect(stdout.trim().split('\n').at(-1)).toMatch(/^10 new, 6 changed, \d+ missing$/);
+    expect(stdout.trim().split('\n').at(-1)).toMatch(/^11 new, 6 changed, \d+ missing$/);
     expect(code).toBe(1);
   });
 

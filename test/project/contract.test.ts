@@ -26,6 +26,7 @@ describe('a service that has moved', () => {
       'GET /trackers response[]: field parent,  -> any',
       'GET /trackers/{trackerId} response: field parent,  -> any',
       'GET /trackers/{trackerId}/results response.tracker: field parent,  -> any',
+      'GET /trackers/{trackerId}/results response.shipment.shipmentId: values of shipmentId,  -> one, two',
       'GET /trackers/{trackerId}/results response.shipment: field weight,  -> value',
       'GET /trackers/{trackerId}/results response.events[].statusMilestone: values of statusMilestone,  -> returned',
       'DELETE /trackers/{id}: endpoint,  -> DELETE /trackers/{id}',
