@@ -302,6 +302,9 @@ describe('hooks that are refused', () => {
   class Misspelt {
     onRespons() {}
   }
+  class MisspeltWrapper {
+    aroundAttemp() {}
+  }
 
   test.each([
     ['an unknown hook', { onRespons: () => {} }, 'Unknown option `hooks.onRespons`; known options: onStart'],
@@ -314,6 +317,12 @@ describe('hooks that are refused', () => {
       'Unknown option with a string of 500 characters as its name',
     ],
     ['a hook that is no function', { onDone: 5 }, 'Expected `hooks.onDone` to be a function'],
+    [
+      'an aroundAttempt that is no function',
+      [{}, { aroundAttempt: 'span' }],
+      'Expected `hooks[1].aroundAttempt` to be a function, got a string of 4 characters',
+    ],
+    ['a misspelt aroundAttempt of a class', new MisspeltWrapper(), 'Unknown option `hooks.aroundAttemp`'],
     ['a list with null', [null], 'Expected `hooks[0]` to be an object'],
     ['text', 'all', 'Expected `hooks` to be an object'],
   ])('%s → ConfigurationError that names it', (_what, hooks, message) => {

@@ -109,14 +109,19 @@ export async function execute<T>(
     let wasSent = false;
     const startedAt = systemClock.now();
     try {
-      const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
+      const ended: Promise<CallOutcome<T>> = deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
         const response = await sendRequest(config, request, {
           errors,
           headers: options.headers,
           signal,
+          wrapFetch: (start) => {
+            // The call may have ended while the key function ran.
+            signal.throwIfAborted();
+            return report.wrapRequest(start, ended);
+          },
           onSend: () => {
-            // The call may have ended while the key function ran, and the hook `onRequest` may end it.
+            // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
             signal.throwIfAborted();
             report.noteRequest(permit?.tokensLeft);
             signal.throwIfAborted();
@@ -139,6 +144,7 @@ export async function execute<T>(
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
+      const outcome = await ended;
       // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
       callMayBeDone = true;
       return outcome;

@@ -91,6 +91,8 @@ interface AttemptOptions {
   readonly errors: CallErrors;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
+  /** Runs the function that sends the request. */
+  readonly wrapFetch: (start: () => Promise<Response>) => Promise<Response>;
   readonly onSend: () => void;
   readonly onHeaders: (head: ResponseHead) => void;
 }
@@ -122,24 +124,23 @@ export async function sendRequest(
       // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
       timeout: false,
       throwHttpErrors: false,
-      fetch: (outgoing) => {
-        attempt.onSend();
-        // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
-        // library cannot read ours.
-        const fetch = config.fetch ?? globalThis.fetch;
-        const init = {
-          method,
-          headers,
-          ...(body !== undefined && { body }),
-          redirect: 'manual',
-          signal,
-        } as const;
-        // Safe cast: `FetchResponse` has all that is read of a response, here and in ky.
-        return fetch(
-          outgoing instanceof Request ? outgoing.url : String(outgoing),
-          init,
-        ) as Promise<Response>;
-      },
+      fetch: (outgoing) =>
+        attempt.wrapFetch(() => {
+          attempt.onSend();
+          // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
+          // library cannot read ours.
+          const fetch = config.fetch ?? globalThis.fetch;
+          const url = outgoing instanceof Request ? outgoing.url : String(outgoing);
+          const init = {
+            method,
+            headers,
+            ...(body !== undefined && { body }),
+            redirect: 'manual',
+            signal,
+          } as const;
+          // Safe cast: `FetchResponse` has all that is read of a response, here and in ky.
+          return fetch(url, init) as Promise<Response>;
+        }),
     });
   } catch (cause) {
     signal.throwIfAborted();

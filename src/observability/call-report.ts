@@ -35,6 +35,26 @@ export class CallReport {
     this.#requestResult = {};
   }
 
+  /**
+   * Starts the request inside the hook `aroundAttempt`.
+   *
+   * @param start - sends the request
+   * @param attempt - settles when the attempt ends
+   */
+  wrapRequest(start: () => Promise<Response>, attempt: Promise<unknown>): Promise<Response> {
+    const { aroundAttempt } = this.#hooks;
+    if (aroundAttempt === undefined) return start();
+    return new Promise((resolve) => {
+      const send = () => {
+        // An async function, because `start` throws if the attempt has ended.
+        resolve((async () => start())());
+        return attempt;
+      };
+      // The caller of `attempt` handles its failure.
+      aroundAttempt(this.#describeAttempt(), send).catch(() => {});
+    });
+  }
+
   noteRequest(tokensLeft: number | undefined): void {
     this.#tokensLeft = tokensLeft;
     this.#openRequestSince = systemClock.now();

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkIsObject, checkOptions } from '../common/check-options.ts';
+import { systemClock } from '../common/clock.ts';
 import { functionOption, type OptionShape, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingError } from '../errors.ts';
@@ -87,13 +88,27 @@ export interface PollInfo {
 /**
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
- * A call runs its hooks in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
- * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. If the option `hooks` is a list,
- * the hooks of its objects are called in the order of the list.
+ * A call runs its hooks in this order: `onStart`; for each attempt `aroundAttempt`, `onRequest`, then exactly one of `onResponse`
+ * and `onError`; between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. If the option
+ * `hooks` is a list, the hooks of its objects are called in the order of the list, and the first `aroundAttempt` is the outermost.
  */
 export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */
   onStart?: ((info: CallInfo) => void) | undefined;
+  /**
+   * Wraps each attempt, so that an `AsyncLocalStorage` or the active span of a tracer covers the request. Call `send` once, and
+   * return its promise, which settles when the attempt ends: it rejects with the failure of the attempt, and its value is internal.
+   * The hook cannot change this outcome, and the call does not wait for other work of the hook.
+   *
+   * If the hook throws or ends before it calls `send`, or does not call `send` within 1,000 ms, the client logs a warning and sends
+   * the request without the hook. If `send` is called again, it returns the same promise, and nothing is sent again.
+   *
+   * @example
+   * const client = new TrackingClient({
+   *   hooks: { aroundAttempt: ({ callId }, send) => storage.run({ callId }, send) },
+   * });
+   */
+  aroundAttempt?: (<T>(info: AttemptInfo, send: () => Promise<T>) => Promise<T>) | undefined;
   /** A request is about to be sent. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
   /** A response arrived completely, whatever its status. */
@@ -114,8 +129,11 @@ export interface Hooks {
 
 const hook = functionOption<(info: object) => unknown>().optional();
 
+type AroundAttempt = NonNullable<Hooks['aroundAttempt']>;
+
 const HOOKS = {
   onStart: hook,
+  aroundAttempt: functionOption<AroundAttempt>().optional(),
   onRequest: hook,
   onResponse: hook,
   onError: hook,
@@ -140,7 +158,7 @@ export function resolveHooks(
     ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`, maskKey))
     : [checkHooks(hooks, 'hooks', maskKey)];
   const resolved = new Map<string, (info: object) => void>();
-  for (const [name, callback] of list.flatMap((callbacks) => Object.entries(callbacks))) {
+  for (const [name, callback] of list.flatMap(({ callbacks }) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
     const callPrevious = resolved.get(name);
     resolved.set(name, (info) => {
@@ -149,7 +167,57 @@ export function resolveHooks(
       callOrWarn(name, () => callback({ ...info }), logger);
     });
   }
-  return Object.fromEntries(resolved);
+  const wrappers = list.flatMap(({ aroundAttempt }) =>
+    aroundAttempt === undefined ? [] : [guardWrapper(aroundAttempt, logger)],
+  );
+  const aroundAttempt = wrappers.reduceRight<AroundAttempt | undefined>(
+    (inner, outer) => (inner === undefined ? outer : (info, send) => outer(info, () => inner(info, send))),
+    undefined,
+  );
+  return { ...Object.fromEntries(resolved), aroundAttempt };
+}
+
+const MAX_WAIT_FOR_SEND_MS = 1_000;
+
+/** Runs a wrapper so that the request is sent exactly once, and only `send` decides the outcome, whatever the wrapper does. */
+function guardWrapper(wrapper: AroundAttempt, logger: LogAdapter): AroundAttempt {
+  return <T>(info: AttemptInfo, send: () => Promise<T>) =>
+    new Promise<T>((resolve) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      let sent: Promise<T> | undefined;
+      const sendOnce = () => {
+        systemClock.clearTimeout(timer);
+        sent ??= send();
+        resolve(sent);
+        return sent;
+      };
+      const goOn = (problem: string) => {
+        if (sent !== undefined) return;
+        logger.warn(`Your callback \`aroundAttempt\` ${problem}; the client goes on without it`);
+        sendOnce();
+      };
+      const run = async () => {
+        try {
+          await wrapper({ ...info }, sendOnce);
+          goOn('did not call `send`');
+        } catch (error) {
+          // A wrapper that passes on the failure of the attempt has not failed itself.
+          const hasFailed = await (sent?.then(
+            () => true,
+            (reason) => reason !== error,
+          ) ?? true);
+          if (hasFailed) throw error;
+        } finally {
+          sendOnce();
+        }
+      };
+      callOrWarn('aroundAttempt', run, logger);
+      if (sent !== undefined) return;
+      timer = systemClock.setTimeout(
+        () => goOn(`did not call \`send\` within ${MAX_WAIT_FOR_SEND_MS} ms`),
+        MAX_WAIT_FOR_SEND_MS,
+      );
+    });
 }
 
 function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
@@ -158,18 +226,23 @@ function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
 
 function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => string) {
   checkIsObject(name, hooks);
-  const checked = checkOptions(hooksObject, pickHooks(hooks), name, maskKey);
+  const { aroundAttempt, ...callbacks } = checkOptions(hooksObject, pickHooks(hooks), name, maskKey);
   // The object is `this`, because it may be an instance of a class.
-  return Object.fromEntries(
-    Object.entries(checked).map(([hookName, callback]) => [hookName, callback?.bind(hooks)]),
-  );
+  return {
+    aroundAttempt: aroundAttempt?.bind(hooks),
+    callbacks: Object.fromEntries(
+      Object.entries(callbacks).map(([hookName, callback]) => [hookName, callback?.bind(hooks)]),
+    ),
+  };
 }
 
 /** Picks the fields that can be hooks: every field of a plain object, but of an instance only fields such as `onResponse`. */
 function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return hooks;
-  const own = [hooks, prototype].flatMap(Object.getOwnPropertyNames).filter((name) => /^on[A-Z]/.test(name));
+  const own = [hooks, prototype]
+    .flatMap(Object.getOwnPropertyNames)
+    .filter((name) => /^(on|around)[A-Z]/.test(name));
   const inherited = Object.keys(HOOKS).filter((name) => name in hooks);
   return Object.fromEntries([...own, ...inherited].map((name) => [name, Reflect.get(hooks, name)]));
 }

@@ -5,7 +5,6 @@
 
 import {
   type Attributes,
-  type Context,
   context,
   type Meter,
   type MeterProvider,
@@ -35,7 +34,8 @@ export interface TelemetryOptions {
   readonly meterProvider?: MeterProvider | undefined;
   /**
    * Creates spans of attempts and the metric `http.client.request.duration`. Set `false` if an instrumentation of `fetch`, such
-   * as `@opentelemetry/instrumentation-undici`, creates them. Default true.
+   * as `@opentelemetry/instrumentation-undici`, creates a span of each request: that span is then a child of the span of the call.
+   * Default true.
    */
   readonly attempts?: boolean | undefined;
 }
@@ -107,7 +107,6 @@ function createCallMetrics(meter: Meter) {
 
 interface OpenCall {
   readonly span: Span;
-  readonly context: Context;
   readonly server: Attributes;
   readonly basePath: string;
   attempt: Span | undefined;
@@ -154,14 +153,13 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
         ...server,
       };
       const span = tracer.startSpan(endpoint, { kind: SpanKind.INTERNAL, attributes });
-      const within = trace.setSpan(context.active(), span);
-      calls.set(callId, { span, context: within, server, basePath, attempt: undefined, reportedQueuedMs: 0 });
+      calls.set(callId, { span, server, basePath, attempt: undefined, reportedQueuedMs: 0 });
     },
-    onRequest: ({ callId, endpoint, path, method, attempt, queuedMs }) => {
+    aroundAttempt: async ({ callId, endpoint, path, method, attempt }, send) => {
       const call = calls.get(callId);
-      if (call === undefined) return;
-      noteQueued(call, queuedMs);
-      if (!hasAttempts) return;
+      if (call === undefined) return await send();
+      const inCall = trace.setSpan(context.active(), call.span);
+      if (!hasAttempts) return await context.with(inCall, send);
       // A path outside the table may contain ids.
       const template = endpoint === 'request' ? undefined : call.basePath + path;
       const attributes = {
@@ -171,7 +169,22 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
         ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
       };
       const name = template === undefined ? method : `${method} ${template}`;
-      call.attempt = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, call.context);
+      const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, inCall);
+      call.attempt = span;
+      try {
+        return await context.with(trace.setSpan(inCall, span), send);
+      } catch (error) {
+        // If the attempt ended before its request was sent, no `onError` has ended the span.
+        if (span.isRecording()) {
+          fail(span, error, endpoint);
+          span.end();
+        }
+        throw error;
+      }
+    },
+    onRequest: ({ callId, queuedMs }) => {
+      const call = calls.get(callId);
+      if (call !== undefined) noteQueued(call, queuedMs);
     },
     onResponse: (info) => {
       const { status, requestId } = info;
