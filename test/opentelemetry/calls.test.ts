@@ -239,6 +239,18 @@ describe('the spans of', () => {
     expect(call?.events.map(({ name }) => name)).toEqual(['tracking_client.queued']);
   });
 
+  test('an attempt that times out before its request is sent → its span ends with TimeoutError', async () => {
+    const aroundAttempt = async <T>(_info: object, send: () => Promise<T>) => {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      return await send();
+    };
+    const hooks = [telemetryHooks(recorder.telemetry), { aroundAttempt }];
+    await catchRejection(create(makeClient({ hooks, timeoutMs: 20, retry: false })));
+    await expect.poll(() => recorder.spans().map(({ name }) => name)).toHaveLength(2);
+    for (const span of recorder.spans())
+      expect(span).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'TimeoutError' } });
+  });
+
   test('a timeout → both spans end with TimeoutError and its message', async () => {
     fake.fail('trackers.create', { kind: 'timeout' });
     await catchRejection(create(makeClient({ timeoutMs: 20, retry: false })));
