@@ -52,7 +52,7 @@ export type { RawRequest } from './http/prepare.ts';
 export type { RateLimitInfo } from './http/response-head.ts';
 export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';
-export type { Hooks } from './observability/hooks.ts';
+export type { AttemptInfo, Hooks } from './observability/hooks.ts';
 export type { Logger, LogLevel } from './observability/logger.ts';
 export type {
   BulkRequestOptions,

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { RedisDedupeStore } from '../../src/redis/index.ts';
+import { TrackingClient } from '../../src/index.ts';
+import { RedisDedupeStore, RedisLimiter } from '../../src/redis/index.ts';
+import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
 import { ownKeys, REDIS_CLIENTS } from './redis-clients.ts';
 import { startOwnRedis } from './redis-limiter/own-redis.ts';
@@ -43,6 +46,36 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
           { status: 'acquired', attempt: 1 },
           { status: 'acquired', attempt: 1 },
         ]);
+      });
+    });
+
+    describeWithProgram('redis-server', 'a user with the rights that docs/webhooks.md names', () => {
+      test('claim, commit, release, and calls with a RedisLimiter → all succeed', async () => {
+        const own = await startOwnRedis();
+        onTestFinished(() => own.stop());
+        const page = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
+        const [, rights = ''] = /^ACL (SETUSER .*)$/m.exec(page) ?? [];
+        const ownAdmin = new Redis(own.port);
+        onTestFinished(() => ownAdmin.disconnect());
+        await ownAdmin.call('ACL', ...rights.split(' '));
+        const { redis, close } = await connect(`redis://tracking:password@127.0.0.1:${own.port}`);
+        onTestFinished(async () => void (await close()));
+
+        const ownStore = new RedisDedupeStore({ redis });
+        await ownStore.claim(['a', 'b'], LEASE);
+        await ownStore.commit(['a'], { retainMs: DAY_MS });
+        await ownStore.release(['b'], { token: 'mine' });
+        expect(await ownStore.claim(['a', 'b'], { ...LEASE, retainMs: 2 * DAY_MS })).toEqual([
+          { status: 'done' },
+          { status: 'acquired', attempt: 2 },
+        ]);
+
+        const fake = createFakeTrackingService();
+        const limiter = new RedisLimiter({ redis, onUnavailable: 'reject', commandTimeoutMs: 5_000 });
+        const { baseUrl, apiKey, fetch } = fake;
+        const client = new TrackingClient({ baseUrl, apiKey, fetch, limiter });
+        const pages = Array.from({ length: 15 }, () => client.trackers.list({ page: 1, limit: 1 }));
+        expect(await Promise.all(pages)).toHaveLength(15);
       });
     });
 
