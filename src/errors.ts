@@ -137,14 +137,14 @@ export class RequestValidationError extends TrackingError {
   }
 }
 
-/** The body of a success differs from the service's documentation, or the body of any response is too long. */
+/** The body of a success differs from the service's documentation, or is longer than `maxResponseBytes`. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
   /** The first 20 broken rules. */
   readonly issues: readonly ValidationIssue[];
-  /** The parsed JSON, or the text if it is not JSON; undefined if the body was too long. */
+  /** The parsed JSON, or the text if it is not JSON; the beginning of the text if the body was too long. */
   declare readonly body: unknown;
-  /** HTTP status of the response: a success, or any status if the body was too long. */
+  /** HTTP status of the response. */
   readonly status: number;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, type Mock, test, vi } from 'vitest';
+import type { TrackingClient } from '../src/client.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { telemetryHooks } from '../src/opentelemetry/index.ts';
@@ -296,6 +297,23 @@ test('a list of two objects → each is called, in order, also after a hook that
   const hooks = [first, telemetryHooks(), second];
   expect(await get(GOT, hooks, { logLevel: 'silent' })).toEqual(TRACKER);
   expect(told).toEqual(['first', 'second', 'done']);
+});
+
+test.each([
+  [
+    'an input that breaks a rule',
+    (client: TrackingClient) => client.trackers.create({ trackingNumber: 'x' }),
+  ],
+  ['an impossible id', (client: TrackingClient) => client.trackers.get('..')],
+  ['an option that breaks a rule', (client: TrackingClient) => client.couriers.list({ timeoutMs: -1 })],
+  ['a path outside the base URL', (client: TrackingClient) => client.request({ method: 'GET', path: '//x' })],
+])('a call with %s → no hook is called, because the call never began', async (_what, call) => {
+  const hook = vi.fn();
+  const hooks = { onStart: hook, onRequest: hook, onError: hook, onRetry: hook, onDone: hook };
+  const { client, requests } = makeClient({ body: { data: [] } }, { hooks });
+  await catchRejection(call(client));
+  expect(hook).not.toHaveBeenCalled();
+  expect(requests).toHaveLength(0);
 });
 
 describe('hooks that are refused', () => {

@@ -19,7 +19,7 @@ import {
   quoteUrl,
   timeoutOption,
 } from '../common/validation.ts';
-import type { TimeoutClass } from '../endpoints.ts';
+import { ENDPOINT_NAMES, endpoints, type TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { LIMITER_SHAPE, type Limiter, type LimiterOptions } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
@@ -147,6 +147,8 @@ function findRuntime(): string | undefined {
 function checkKey(value: unknown, verb: 'be' | 'return'): string {
   const key = typeof value === 'string' ? value.trim() : '';
   if (key === '') refuseOption('apiKey', 'a non-empty string', value, kindOrNumber, verb);
+  if (/^(?:authorization\s*:\s*)?bearer\s/i.test(key))
+    refuseOption('apiKey', 'the key alone (remove `Bearer`, which the client adds)', value, kindOf, verb);
   if (!isKey(key)) refuseOption('apiKey', KEY_RULE, value, kindOf, verb);
   return key;
 }
@@ -190,6 +192,13 @@ function resolveAccount(
   return randomUUID();
 }
 
+/** Finds the path of an endpoint at the end of the base URL; the paths with an id are left out, because an id can be any text. */
+function findEndpointPath(pathname: string): string | undefined {
+  const path = pathname.replace(/\/+$/, '');
+  const paths = ENDPOINT_NAMES.map((name) => endpoints[name].path).filter((each) => !each.includes('{'));
+  return paths.find((each) => path.endsWith(each));
+}
+
 /** Refuses a URL that would send the key unencrypted (docs/service.md 1.7), and keeps the path but no trailing slash (1.6). */
 function resolveBaseUrl(
   value: unknown,
@@ -222,6 +231,14 @@ function resolveBaseUrl(
     );
   if (search !== '' || hash !== '')
     rejectOption('baseUrl', 'contains a query (`?`) or a fragment (`#`)', 'remove it');
+  const endpointPath = findEndpointPath(pathname);
+  if (endpointPath !== undefined) {
+    rejectOption(
+      'baseUrl',
+      `ends with the path of an endpoint, ${endpointPath}`,
+      'remove it, so that the URL ends with the version, as in https://api.example.com/public/v1',
+    );
+  }
   if (!allowInsecureHttp && isUnencrypted(text)) {
     rejectOption(
       'baseUrl',

@@ -237,6 +237,19 @@ function readRedirectOrigin(headers: Headers): string | undefined {
   return url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
+const RAISE_QUOTA =
+  '; wait until your quota is renewed, or choose a larger plan in the dashboard of the service';
+
+/** What only the owner of the account can do. */
+const ADVICE_BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
+  ['quota_limit_reached', RAISE_QUOTA],
+  ['bulk_create_limit_exceeded', RAISE_QUOTA],
+  [
+    'no_active_subscription',
+    '; subscribe to the plan of this endpoint in the dashboard of the service (`tracking.search` needs the per-call plan)',
+  ],
+]);
+
 function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {
   if (status >= 300 && status <= 399) {
     const origin = readRedirectOrigin(headers);
@@ -252,7 +265,9 @@ function describe({ status, errors, body, requestId, headers }: ApiErrorDetails,
       : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
   // A 404 for a record has a known code (docs/service.md 7.6); any other is about the path, or comes from another server.
   const isPathUnknown = status === 404 && (code === undefined || !isKnownErrorCode(code));
-  const hint = isPathUnknown ? '; check the base URL: it must end with the version, as in /public/v1' : '';
+  const hint = isPathUnknown
+    ? '; check the base URL: it must end with the version, as in /public/v1'
+    : (ADVICE_BY_CODE.get(code) ?? '');
   const request = requestId === undefined ? '' : ` (request id ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }

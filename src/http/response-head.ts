@@ -64,38 +64,60 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
 
 /** Reads how many milliseconds the service asks to wait (docs/service.md 6.5). Without a time, a 429 means one window. */
 export function readRetryAfterMs(status: number, headers: Headers): number | undefined {
-  const retryAfter = headers.get('retry-after');
-  const delay = parseSeconds(retryAfter);
-  const requestedMs = delay === undefined ? readTimeUntil(parseDate(retryAfter), headers) : delay * 1000;
+  const items = readItems(headers, 'retry-after');
+  const requestedMs = longest([
+    ...items.map((item) => toMs(parseSeconds(item))),
+    ...items.map((item) => readTimeUntil(parseDate(item), headers)),
+  ]);
   return status === 429 ? (requestedMs ?? readResetMs(headers) ?? WINDOW_MS) : requestedMs;
 }
 
 function readResetMs(headers: Headers): number | undefined {
-  const delay = parseSeconds(headers.get('ratelimit-reset'));
-  if (delay !== undefined) return delay * 1000;
-  const reset = parseSeconds(headers.get('x-ratelimit-reset'));
-  if (reset === undefined) return undefined;
-  return reset < MIN_TIMESTAMP_SECONDS ? reset * 1000 : readTimeUntil(reset * 1000, headers);
+  const delays = readItems(headers, 'ratelimit-reset').map((item) => toMs(parseSeconds(item)));
+  const resets = readItems(headers, 'x-ratelimit-reset').map((item) => {
+    const reset = parseSeconds(item);
+    const isDelay = reset === undefined || reset < MIN_TIMESTAMP_SECONDS;
+    return isDelay ? toMs(reset) : readTimeUntil(reset * 1000, headers);
+  });
+  return longest(delays) ?? longest(resets);
 }
 
 /** Dates are compared with the `Date` header, never with this machine's clock, which may be wrong. */
 function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
   if (momentMs === undefined) return undefined;
-  const sentAtMs = parseDate(headers.get('date'));
-  return sentAtMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+  const waits = readItems(headers, 'date').map((item) => {
+    const sentAtMs = parseDate(item);
+    return sentAtMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+  });
+  return longest(waits);
+}
+
+/** Reads the values of a header. A gateway may add a header that the service sent already; `fetch` joins them by commas. */
+function readItems(headers: Headers, name: string): string[] {
+  // A date has a comma after the day of the week.
+  return headers.get(name)?.match(/[A-Za-z]{3,9},[^,]*|[^,]+/g) ?? [];
+}
+
+function longest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function toMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 function readInteger(text: string | null): number | undefined {
   return text !== null && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-function parseSeconds(text: string | null): number | undefined {
-  const trimmed = text?.trim() ?? '';
+function parseSeconds(text: string): number | undefined {
+  const trimmed = text.trim();
   return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
 }
 
-function parseDate(text: string | null): number | undefined {
+function parseDate(text: string): number | undefined {
   // A lone number would parse as a year.
-  const parsed = /[A-Za-z]{3}/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
+  const parsed = /[A-Za-z]{3}/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(parsed) ? undefined : parsed;
 }

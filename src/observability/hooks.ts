@@ -42,7 +42,7 @@ export interface ResponseInfo extends RequestInfo {
 }
 
 export interface ErrorInfo extends RequestInfo {
-  /** ConnectionError, TimeoutError, ResponseValidationError for a body that is too long, or your signal's reason. */
+  /** ConnectionError, TimeoutError, or your signal's reason. */
   readonly error: unknown;
   /** Time from sending to the failure, in milliseconds. */
   readonly durationMs: number;
@@ -111,7 +111,7 @@ export interface Hooks {
   aroundAttempt?: (<T>(info: AttemptInfo, send: () => Promise<T>) => Promise<T>) | undefined;
   /** A request is about to be sent. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
-  /** A response arrived completely, whatever its status. */
+  /** A response arrived, whatever its status; a body is read up to `maxResponseBytes`. */
   onResponse?: ((info: ResponseInfo) => void) | undefined;
   /** A request ended without a complete response; `onRetry` follows, or `onDone` if it was the last request. */
   onError?: ((info: ErrorInfo) => void) | undefined;
@@ -119,7 +119,7 @@ export interface Hooks {
   onRetry?: ((info: RetryInfo) => void) | undefined;
   /** The service responded with 429, and the endpoint pauses (docs/service.md 6.3). */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
-  /** A response breaks its schema and is used all the same (`invalidResponse`). */
+  /** A response has fields that break its schema, but is still used (`invalidResponse`). */
   onMismatch?: ((info: MismatchInfo) => void) | undefined;
   /** A call is over, with its last failure if it has failed; called right before its promise settles. */
   onDone?: ((info: DoneInfo) => void) | undefined;
@@ -236,7 +236,7 @@ function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => strin
   };
 }
 
-/** Picks the fields that can be hooks: every field of a plain object, but of an instance only fields such as `onResponse`. */
+/** Picks the fields that can be hooks: all fields of a plain object, but only fields such as `onResponse` of a class instance. */
 function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return hooks;

@@ -42,6 +42,27 @@ describe('a fixed key', () => {
   );
 });
 
+const WITH_BEARER = ['Bearer abc-0123456789', 'bearer  abc', 'BEARER\tabc', 'Authorization: Bearer abc'];
+
+test.each(WITH_BEARER)(
+  '%j → ConfigurationError that says to remove `Bearer`, from a string or a function',
+  async (key) => {
+    const got = `the key alone (remove \`Bearer\`, which the client adds), got a string of ${key.length} characters`;
+    const refusals = [
+      await catchRejection((async () => resolveKey(key))()),
+      await catchRejection(resolveKeySource(() => key)()),
+    ];
+    expect(refusals).toEqual([
+      new ConfigurationError(`Expected \`apiKey\` to be ${got}`),
+      new ConfigurationError(`Expected \`apiKey\` to return ${got}`),
+    ]);
+  },
+);
+
+test.each(['Bearer', 'bearer-key', 'x-Bearer'])('%j, a key of one word → accepted', (key) => {
+  expect(resolveKey(key)).toBe(key);
+});
+
 describe('a function', () => {
   test('each use → called, awaited and trimmed; not called at construction', async () => {
     const keys = [' first ', Promise.resolve('second\n')];

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
@@ -164,4 +165,32 @@ describe('browser globals', () => {
     vi.stubGlobal('process', { env: {}, nextTick, versions });
     expect(resolveConfig(base).headers['user-agent']).toContain(` ${name}/`);
   });
+});
+
+describe('a base URL that ends with the path of an endpoint', () => {
+  test.each([
+    ['https://a.test/public/v1/trackers', '/trackers'],
+    ['https://a.test/public/v1/trackers/', '/trackers'],
+    ['https://a.test/trackers/bulk', '/trackers/bulk'],
+    ['https://a.test/v1/trackers/track', '/trackers/track'],
+    ['https://a.test/v1/tracking/search', '/tracking/search'],
+    ['https://a.test/v1/couriers', '/couriers'],
+  ])('%s → ConfigurationError that names the path', (baseUrl, path) => {
+    expect(() => new TrackingClient({ baseUrl, apiKey: 'key' })).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        option: 'baseUrl',
+        message: expect.stringContaining(
+          `\`baseUrl\` ends with the path of an endpoint, ${path}; remove it, `,
+        ),
+      }),
+    );
+  });
+
+  test.each(['https://a.test/tracking', 'https://a.test/trackers/v1', 'https://trackers'])(
+    '%s → accepted',
+    (baseUrl) => {
+      expect(() => new TrackingClient({ baseUrl, apiKey: 'key' })).not.toThrow();
+    },
+  );
 });

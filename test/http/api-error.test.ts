@@ -148,3 +148,14 @@ describe('the errors that a body lists', () => {
     expect(await failWith({ status: 400, body })).toMatchObject({ errors: [], code: undefined });
   });
 });
+
+test.each([
+  [403, 'quota_limit_reached', 'wait until your quota is renewed, or choose a larger plan in the dashboard'],
+  [429, 'quota_limit_reached', 'wait until your quota is renewed, or choose a larger plan in the dashboard'],
+  [403, 'bulk_create_limit_exceeded', 'wait until your quota is renewed, or choose a larger plan'],
+  [422, 'no_active_subscription', 'subscribe to the plan of this endpoint in the dashboard'],
+])('%d %s → the message says what to do', async (status, code, advice) => {
+  const { client } = makeClient({ status, body: { errors: [{ code, message: 'No.' }], data: null } });
+  const error = await catchRejection(client.couriers.list({ retry: false }));
+  expect(error).toMatchObject({ code, message: expect.stringContaining(`: ${code}: No.; ${advice}`) });
+});

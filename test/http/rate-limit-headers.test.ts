@@ -24,28 +24,40 @@ describe('the delay of a 429', () => {
     ['Wed, 21 Oct 2026 09:28:30 +0200', 30_000],
     [httpDate(-30), 0],
     [DATE, 0],
+    ['30, 30', 30_000],
+    ['120,60', 120_000],
+    ['60, 120', 120_000],
+    ['1, soon', 1_000],
+    [`${httpDate(30)}, ${httpDate(30)}`, 30_000],
+    [`${httpDate(10)},${httpDate(30)}`, 30_000],
+    [`5, ${httpDate(30)}`, 30_000],
+    [`${httpDate(30)}, 50`, 50_000],
+    ['Wednesday, 21-Oct-26 07:28:30 GMT', 30_000],
+    ['Wed Oct 21 07:28:30 2026 GMT', 30_000],
   ])('Retry-After %j → %d ms', (retryAfter, ms) => {
     expect(readDelay({ 'retry-after': retryAfter, date: DATE })).toBe(ms);
   });
 
-  test.each([
-    '-1',
-    '',
-    '5s',
-    '1e3',
-    'Infinity',
-    '120, 60',
-    'Wed, 99 Foo 2026 07:28:00 GMT',
-    '2026-10-21T07:28:30Z',
-  ])('Retry-After %j → the delay of RateLimit-Reset, or one window without it', (value) => {
-    expect(readDelay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
-    expect(readDelay({ 'retry-after': value, date: DATE, 'ratelimit-reset': '2' })).toBe(2_000);
+  test.each(['-1', '', '5s', '1e3', 'Infinity', 'Wed, 99 Foo 2026 07:28:00 GMT', '2026-10-21T07:28:30Z'])(
+    'Retry-After %j → the delay of RateLimit-Reset, or one window without it',
+    (value) => {
+      expect(readDelay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
+      expect(readDelay({ 'retry-after': value, date: DATE, 'ratelimit-reset': '2' })).toBe(2_000);
+    },
+  );
+
+  test('a Date that comes twice → the longest wait', () => {
+    const date = `${DATE}, ${httpDate(10)}`;
+    expect(readDelay({ 'retry-after': httpDate(30), date })).toBe(30_000);
+    expect(readDelay({ 'x-ratelimit-reset': `${timestamp(9)}, ${timestamp(5)}`, date })).toBe(9_000);
   });
 
   test.each([
     ['1', 1_000],
     ['0', 0],
     ['0.25', 250],
+    ['2, 2', 2_000],
+    ['2,7', 7_000],
   ])('RateLimit-Reset %j → %d ms', (value, ms) => {
     expect(readDelay({ 'ratelimit-reset': value, 'x-ratelimit-reset': timestamp(9), date: DATE })).toBe(ms);
   });

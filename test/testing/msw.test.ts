@@ -1,6 +1,7 @@
 import { HttpResponse, http } from 'msw';
 import { setupServer } from 'msw/node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { trackingHandlers } from '../../src/testing/msw.ts';
@@ -35,6 +36,26 @@ describe('trackingHandlers', () => {
   }
 
   itFailsAlike(() => ({ fake: serve(), fetch: globalThis.fetch, baseUrl: BASE_URL }));
+
+  it.each([
+    ['the global fetch', undefined],
+    ['an option `fetch` that calls it', (url: string, init: RequestInit) => fetch(url, init)],
+  ])('HttpResponse.error(), %s → a connection error that is retried', async (_what, option) => {
+    server.use(http.get(`${BASE_URL}/couriers`, () => HttpResponse.error()));
+    const client = new TrackingClient({
+      baseUrl: BASE_URL,
+      apiKey: 'key',
+      fetch: option,
+      logLevel: 'silent',
+      rateLimit: false,
+      retry: { retries: 1, maxBackoffMs: 1 },
+    });
+    expect(await client.couriers.list().catch((error: unknown) => error)).toMatchObject({
+      name: 'ConnectionError',
+      attempts: 2,
+      isPermanent: false,
+    });
+  });
 
   it.each([
     ['no base URL', undefined, 'https://tracking.test/public/v1'],
