@@ -27,6 +27,7 @@ const SECRET = 'whsec-recipes';
 const NUMBER = 'RR123456785CN';
 /** A database of Redis that nothing else here uses, so that the recipe keeps its default keys. */
 const REDIS_DATABASE = 12;
+const LAMBDA_REDIS_DATABASE = 13;
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -265,6 +266,21 @@ describe('page.md', () => {
   });
 });
 
+interface Lambda {
+  handler(event: object): Promise<{ statusCode: number; body: string }>;
+}
+
+/** An event of API Gateway. */
+const lambdaEvent = (method: string, more: object = {}) => ({
+  version: '2.0',
+  rawPath: '/webhooks',
+  rawQueryString: 'from=service',
+  headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+  requestContext: { domainName: 'abc.execute-api.test', http: { method, path: '/webhooks' } },
+  isBase64Encoded: false,
+  ...more,
+});
+
 interface PostgresRecipe {
   ship(pool: pg.Pool, client: TrackingClient, id: string, number: string): Promise<void>;
   orderWebhooks(pool: pg.Pool): Webhooks;
@@ -352,27 +368,15 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
   it('lambda.md: events of API Gateway, also in base64 → handled once; HEAD → 200, no secret → 401', async () => {
     await serving();
     const pool = await makeTables('lambda');
-    const lambda = await imported<{
-      handler(event: object): Promise<{ statusCode: number; body: string }>;
-      pool: pg.Pool;
-    }>('lambda', 'src/handler.ts');
+    const lambda = await imported<Lambda & { pool: pg.Pool }>('lambda', 'src/handler.ts');
     cleanUps.push(() => lambda.pool.end());
     const body = '{"trackerId":"t1","events":[{"eventId":"e1","status":"Arrived at Zürich"}]}';
-    const event = (method: string, more: object = {}) => ({
-      version: '2.0',
-      rawPath: '/webhooks',
-      rawQueryString: 'from=service',
-      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
-      requestContext: { domainName: 'abc.execute-api.test', http: { method, path: '/webhooks' } },
-      isBase64Encoded: false,
-      ...more,
-    });
     const base64 = { body: Buffer.from(body).toString('base64'), isBase64Encoded: true };
     const results = [
-      await lambda.handler(event('POST', { body })),
-      await lambda.handler(event('POST', base64)),
-      await lambda.handler(event('HEAD')),
-      await lambda.handler(event('POST', { body, headers: {} })),
+      await lambda.handler(lambdaEvent('POST', { body })),
+      await lambda.handler(lambdaEvent('POST', base64)),
+      await lambda.handler(lambdaEvent('HEAD')),
+      await lambda.handler(lambdaEvent('POST', { body, headers: {} })),
     ];
     expect(results.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 401]);
     const { rows } = await pool.query('SELECT tracker_id, status FROM parcel_events');
@@ -423,6 +427,35 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
 });
 
 await describeWithRedis('recipes with Redis', (url) => {
+  it('lambda.md: two instances, each webhook at both → the results are read and saved once a webhook', async () => {
+    const fake = await serving();
+    const database = new URL(`/${LAMBDA_REDIS_DATABASE}`, url).href;
+    vi.stubEnv('REDIS_URL', database);
+    const admin = new Redis(database);
+    cleanUps.push(async () => {
+      for (const key of await admin.keys('tracking-client:*')) await admin.del(key);
+      admin.disconnect();
+    });
+    const instances: (Lambda & { redis: Redis })[] = [];
+    for (let count = 1; count <= 2; count += 1) {
+      const instance = await imported<Lambda & { redis: Redis }>('lambda', 'src/redis-handler.ts');
+      cleanUps.push(() => instance.redis.disconnect());
+      instances.push(instance);
+    }
+    await createTracker();
+    deliverWithLateScan(fake);
+    const lines = captured();
+    const statuses: number[] = [];
+    for (const { item } of fake.webhooks.take()) {
+      const event = lambdaEvent('POST', { body: JSON.stringify({ trackings: [item] }) });
+      const responses = await Promise.all(instances.map(({ handler }) => handler(event)));
+      statuses.push(...responses.map(({ statusCode }) => statusCode));
+    }
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(lines).toEqual(Array(2).fill(expect.stringMatching(/ delivered$/)));
+    expect(fake.requests.filter(({ endpoint }) => endpoint === 'trackers.results')).toHaveLength(2);
+  });
+
   it('bullmq.md: every webhook three times and out of order → each event is worked on once', async () => {
     const fake = await serving();
     const database = new URL(`/${REDIS_DATABASE}`, url).href;
