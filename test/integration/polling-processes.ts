@@ -1,0 +1,56 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ReadyService, ServiceCounts } from './polling-service.ts';
+
+const SERVICE = fileURLToPath(new URL('polling-service.ts', import.meta.url));
+const execArgv = ['--import', 'tsx'];
+
+/** Starts a fake service and workers as processes of their own. */
+export class PollingProcesses {
+  readonly #running: ChildProcess[] = [];
+
+  /** Starts a service with so many trackers, of which every fourth is stopped, and two events of each. */
+  async startService(trackers: number, limit: number, latencyMs = 0) {
+    const service = fork(SERVICE, [trackers, limit, latencyMs].map(String), { execArgv });
+    this.#running.push(service);
+    // The types of both messages are those that the program above checks with `satisfies`.
+    const [{ url, apiKey, trackerIds }] = (await once(service, 'message')) as [ReadyService];
+    return {
+      trackerIds,
+      env: { TRACKING_BASE_URL: url, TRACKING_API_KEY: apiKey },
+      async count(): Promise<ServiceCounts> {
+        service.send('count');
+        const [counts] = (await once(service, 'message')) as [ServiceCounts];
+        return counts;
+      },
+    };
+  }
+
+  /** Starts a program of a recipe. */
+  startWorker(folder: string, env: NodeJS.ProcessEnv, file: string, ...args: readonly string[]) {
+    const options = { cwd: folder, env: { ...process.env, ...env } };
+    const worker = spawn(process.execPath, [...execArgv, file, ...args], options);
+    this.#running.push(worker);
+    const lines: string[] = [];
+    // A limiter that reports its last tokens after the connection was closed warns about it.
+    const isPrinted = (line: string) => line !== '' && !line.includes('(Connection is closed.)');
+    for (const output of [worker.stdout, worker.stderr])
+      output.on('data', (text) => lines.push(...`${text}`.split('\n').filter(isPrinted)));
+    return {
+      /** What the program has printed. */
+      lines,
+      send: (signal: NodeJS.Signals) => worker.kill(signal),
+      /** Sends a signal, and resolves to the exit code. */
+      async end(signal: NodeJS.Signals): Promise<number | null> {
+        worker.kill(signal);
+        const [code] = await once(worker, 'close');
+        return code;
+      },
+    };
+  }
+
+  killAll(): void {
+    for (const child of this.#running.splice(0)) child.kill('SIGKILL');
+  }
+}
