@@ -54,7 +54,8 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   readonly maxDurationMs?: number | undefined;
   /**
    * The polling ends with an error after this number of failed polls in a row. The retries inside of a poll do not count. A
-   * refused key, plan or quota ends the polling at once, unless a poll has succeeded before. Default 5.
+   * refused key, plan or quota, and a failed connection that no retry can fix, end the polling at once, unless a poll has succeeded
+   * before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
