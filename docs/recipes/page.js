@@ -22,27 +22,41 @@ const STEP = {
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const escapeHtml = (text) => String(text ?? '').replace(/[&<>"']/g, (character) => ENTITIES[character]);
 
-/** Returns day and time as the courier wrote them, not in the time zone of server or visitor. Some events have only a date. */
-function wallTime(text) {
-  const { date, timeMs } = parseOccurrenceDatetime(text ?? '') ?? {};
-  if (date === undefined) return { day: text ?? 'Undated', time: '' };
+const DAY = [{ weekday: 'long' }, { day: 'numeric' }, { month: 'long' }, { year: 'numeric' }];
+
+/** Returns day and time as the courier wrote them, not in the time zone of the server. Some events have only a date. */
+function readTime(text) {
+  const { date, timeMs, offsetMinutes } = parseOccurrenceDatetime(text ?? '') ?? {};
+  if (date === undefined) return { day: text ?? 'Undated' };
   const wall = new Date(Date.parse(`${date}T00:00:00Z`) + (timeMs ?? 0));
   const format = (style) => new Intl.DateTimeFormat('en-GB', { ...style, timeZone: 'UTC' }).format(wall);
-  return {
-    day: format({ dateStyle: 'full' }),
-    time: timeMs === undefined ? '' : format({ timeStyle: 'short' }),
-  };
+  const clock = timeMs === undefined ? '' : format({ timeStyle: 'short' });
+  return { day: DAY.map(format).join(' '), clock, datetime: text, isUtc: offsetMinutes === 0 };
+}
+
+/** Shows a day or a time. SCRIPT turns it into the time of the visitor if it is in UTC. */
+function timeElement({ datetime, isUtc }, text) {
+  if (datetime === undefined) return `<span>${escapeHtml(text)}</span>`;
+  const mark = isUtc ? ' <small>UTC</small>' : '';
+  return `<time datetime="${escapeHtml(datetime)}"${isUtc ? ' data-utc' : ''}>${text}${mark}</time>`;
+}
+
+function dayElement(text) {
+  const time = readTime(text);
+  return timeElement(time, time.day);
 }
 
 function groupByDay(events) {
   const days = new Map();
   for (const { occurrenceDatetime, status, statusMilestone, location } of sortEvents(events).reverse()) {
-    const { day, time } = wallTime(occurrenceDatetime);
+    const time = readTime(occurrenceDatetime);
     const place = location ? `<small>${escapeHtml(location)}</small>` : '';
-    const item = `<li><time>${time}</time><div>${escapeHtml(status ?? WORDS[statusMilestone] ?? 'News')}${place}</div></li>`;
-    days.set(day, (days.get(day) ?? '') + item);
+    const text = escapeHtml(status ?? WORDS[statusMilestone] ?? 'News') + place;
+    const item = `<li>${timeElement(time, time.clock)}<div>${text}</div></li>`;
+    days.set(time.day, (days.get(time.day) ?? '') + item);
   }
-  return [...days].map(([day, items]) => `<h2>${escapeHtml(day)}</h2><ul>${items}</ul>`).join('\n');
+  const section = ([day, items]) => `<section><h2>${escapeHtml(day)}</h2><ul>${items}</ul></section>`;
+  return [...days].map(section).join('\n');
 }
 
 function progress(milestone) {
@@ -68,12 +82,36 @@ ol { display: flex; gap: .375rem; margin: 1.5rem 0 1rem }
 ol li { border-top: .25rem solid var(--line); color: var(--soft); flex: 1; font-size: .75rem; padding-top: .25rem }
 ol .done { border-color: var(--mark) }
 ol [aria-current] { color: inherit; font-weight: 600 }
-ul li { display: grid; grid-template-columns: 4rem 1fr }
+ul li { display: grid; grid-template-columns: 5rem 1fr }
 ul div { border-left: 2px solid var(--line); padding: 0 0 1rem 1.25rem; position: relative }
 ul div::before { background: var(--line); border-radius: 50%; content: ''; height: .75rem; left: calc(-.375rem - 1px);
   position: absolute; top: .375rem; width: .75rem }
-h2:first-of-type + ul li:first-child div::before { background: var(--mark) }
-small { display: block; font-size: .875rem }`;
+section:first-of-type li:first-child div::before { background: var(--mark) }
+div small { display: block; font-size: .875rem }
+time small { font-size: .75rem; white-space: nowrap }`;
+
+/** Runs in the browser, which knows the time zone of the visitor. An event can move to another day. */
+const SCRIPT = `
+const format = (time) => (style) => new Intl.DateTimeFormat('en-GB', style).format(new Date(time.dateTime));
+const dayOf = (time) => ${JSON.stringify(DAY)}.map(format(time)).join(' ');
+const days = new Map();
+for (const item of document.querySelectorAll('section li')) {
+  const time = item.querySelector('[data-utc]');
+  const day = time ? dayOf(time) : item.closest('section').firstChild.textContent;
+  days.set(day, [...(days.get(day) ?? []), item]);
+}
+for (const time of document.querySelectorAll('[data-utc]')) {
+  const text = time.closest('li') ? format(time)({ timeStyle: 'short' }) : dayOf(time);
+  time.innerHTML = text + ' <small>your time</small>';
+}
+for (const section of document.querySelectorAll('section')) section.remove();
+for (const [day, items] of days) {
+  const [section, title, list] = ['section', 'h2', 'ul'].map((name) => document.createElement(name));
+  title.append(day);
+  list.append(...items);
+  section.append(title, list);
+  document.querySelector('main').append(section);
+}`;
 
 /** Returns the HTML of a shipment's page. */
 export function shipmentPage({ tracker, shipment, events }) {
@@ -83,8 +121,8 @@ export function shipmentPage({ tracker, shipment, events }) {
   const title = escapeHtml(WORDS[milestone] ?? 'On its way');
   const isTrouble = milestone === 'exception' || milestone === 'failed_attempt';
   const expected = milestone === 'delivered' ? undefined : shipment?.delivery?.estimatedDeliveryDate;
-  const news = last === undefined ? 'No news yet' : `Last news: ${wallTime(last.occurrenceDatetime).day}`;
-  const lead = expected ? `Expected: ${wallTime(expected).day}` : news;
+  const news = last === undefined ? 'No news yet' : `Last news: ${dayElement(last.occurrenceDatetime)}`;
+  const lead = expected ? `Expected: ${dayElement(expected)}` : news;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -94,9 +132,9 @@ export function shipmentPage({ tracker, shipment, events }) {
 <body><main${isTrouble ? ' class="trouble"' : ''}>
 <p>Parcel ${escapeHtml(tracker.trackingNumber)}</p>
 <h1>${title}</h1>
-<p>${escapeHtml(lead)}</p>
+<p>${lead}</p>
 ${progress(milestone)}
 ${groupByDay(events)}
-</main></body>
+</main><script type="module">${SCRIPT}</script></body>
 </html>`;
 }

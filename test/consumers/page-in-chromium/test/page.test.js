@@ -17,21 +17,27 @@ let service;
 let server;
 let browser;
 
+/** Starts a browser in a time zone. Its pages share one process, so it cannot change the zone later. */
+async function launch(timeZone) {
+  const env = { ...process.env, TZ: timeZone };
+  return browsers.launch({ executablePath: await chromium.executablePath(), args: chromium.args, env });
+}
+
 before(async () => {
   service = await fake.listen();
   Object.assign(process.env, { TRACKING_BASE_URL: service.url, TRACKING_API_KEY: fake.apiKey });
   ({ server } = await import('../src/server.js'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  browser = await browsers.launch({ executablePath: await chromium.executablePath(), args: chromium.args });
+  browser = await launch('America/Los_Angeles');
   const { trackers } = new TrackingClient();
   await trackers.create({ trackingNumber: 'RR123456785CN', clientTrackerId: 'order-1' });
   await trackers.create({ trackingNumber: 'LA680658838NL', clientTrackerId: 'order-2' });
   const events = [
-    ['2026-02-26', 'info_received', 'Shipping label created'],
-    ['2026-02-27T09:10:00+08:00', 'in_transit', 'Accepted by the courier', 'Beijing'],
-    ['2026-02-27T23:30:00+08:00', 'in_transit', 'Left the country', 'Beijing'],
-    ['2026-03-01T14:02:00', 'in_transit', 'Arrived in the country of destination', 'SAN FRANCISCO, CA 94101'],
-    ['2026-03-02T08:05:00', 'out_for_delivery', 'Out for delivery', 'SAN RAFAEL, CA 94901'],
+    ['2026-11-24', 'info_received', 'Shipping label created'],
+    ['2026-11-25T09:10:00+08:00', 'in_transit', 'Accepted by the courier', 'Beijing'],
+    ['2026-11-25T23:30:00+08:00', 'in_transit', 'Left the country', 'Beijing'],
+    ['2026-11-27T14:02:00', 'in_transit', 'Arrived in the country of destination', 'SAN FRANCISCO, CA 94101'],
+    ['2026-11-28T01:05:00Z', 'out_for_delivery', 'Out for delivery', 'SAN RAFAEL, CA 94901'],
   ];
   const { trackingNumber } = await trackers.create({
     trackingNumber: 'LA680658839NL',
@@ -43,6 +49,16 @@ before(async () => {
   const shipment = fake.shipment('RR123456785CN');
   for (const [occurrenceDatetime, statusMilestone, status, location = null] of events)
     shipment.addEvent({ occurrenceDatetime, statusMilestone, status, location });
+  await trackers.create({ trackingNumber: 'RR123456799CN', clientTrackerId: 'order-5' });
+  const inUtc = fake.shipment('RR123456799CN');
+  for (const occurrenceDatetime of [
+    '2026-11-26',
+    '2026-11-27T09:10:00+08:00',
+    '2026-11-27T14:02:00',
+    '2026-11-27T23:00:00+00:00',
+    '2026-11-28T01:05:00Z',
+  ])
+    inUtc.addEvent({ occurrenceDatetime, statusMilestone: 'in_transit', status: 'News' });
 });
 after(async () => {
   await browser?.close();
@@ -51,24 +67,80 @@ after(async () => {
 });
 
 /** The page of an order, as a visitor in another time zone sees it. */
-async function visit(id, options = {}) {
-  const page = await browser.newPage({ timezoneId: 'America/Los_Angeles', viewport: PHONE, ...options });
+async function visit(id, options = {}, visitor = browser) {
+  const page = await visitor.newPage({ viewport: PHONE, ...options });
   const response = await page.goto(`http://127.0.0.1:${server.address().port}/orders/${id}`);
   return { page, status: response.status() };
 }
 
-test('a parcel on its way → its milestone in words, and its events, newest day first, in local times', async () => {
+test('a parcel on its way → its milestone in words, and its events, newest day first', async () => {
   const { page } = await visit('order-1');
   assert.equal(await page.locator('h1').innerText(), 'Out for delivery');
   assert.equal(await page.locator('[aria-current]').innerText(), 'Out for delivery');
   assert.deepEqual(await page.locator('h2').allInnerTexts(), [
-    'Monday, 2 March 2026',
-    'Sunday, 1 March 2026',
-    'Friday, 27 February 2026',
-    'Thursday, 26 February 2026',
+    'Friday 27 November 2026',
+    'Wednesday 25 November 2026',
+    'Tuesday 24 November 2026',
   ]);
-  assert.deepEqual(await page.locator('time').allInnerTexts(), ['08:05', '14:02', '23:30', '09:10', '']);
+  const times = ['Friday 27 November 2026 your time', '17:05 your time', '14:02', '23:30', '09:10', ''];
+  assert.deepEqual(await page.locator('time').allInnerTexts(), times);
   assert.doesNotMatch(await page.locator('body').innerText(), /in_transit|out_for_delivery/);
+});
+
+/** The days and times of a page from top to bottom. */
+async function readTimes(options, visitor) {
+  const { page } = await visit('order-5', options, visitor);
+  return page.locator('p time, h2, li time').allInnerTexts();
+}
+
+test('times in UTC → in the time of the visitor, on the day of the visitor; all others as they stand', async () => {
+  assert.deepEqual(await readTimes({}), [
+    'Friday 27 November 2026 your time',
+    'Friday 27 November 2026',
+    '17:05 your time',
+    '15:00 your time',
+    '14:02',
+    '09:10',
+    'Thursday 26 November 2026',
+    '',
+  ]);
+  const visitor = await launch('Asia/Tokyo');
+  after(() => visitor.close());
+  assert.deepEqual(await readTimes({}, visitor), [
+    'Saturday 28 November 2026 your time',
+    'Saturday 28 November 2026',
+    '10:05 your time',
+    '08:00 your time',
+    'Friday 27 November 2026',
+    '14:02',
+    '09:10',
+    'Thursday 26 November 2026',
+    '',
+  ]);
+});
+
+test('no script → times in UTC are marked, each time has its `datetime`', async () => {
+  assert.deepEqual(await readTimes({ javaScriptEnabled: false }), [
+    'Saturday 28 November 2026 UTC',
+    'Saturday 28 November 2026',
+    '01:05 UTC',
+    'Friday 27 November 2026',
+    '23:00 UTC',
+    '14:02',
+    '09:10',
+    'Thursday 26 November 2026',
+    '',
+  ]);
+  const { page } = await visit('order-5', { javaScriptEnabled: false });
+  const times = page.locator('time');
+  assert.deepEqual(await times.evaluateAll((found) => found.map(({ dateTime }) => dateTime)), [
+    '2026-11-28T01:05:00Z',
+    '2026-11-28T01:05:00Z',
+    '2026-11-27T23:00:00+00:00',
+    '2026-11-27T14:02:00',
+    '2026-11-27T09:10:00+08:00',
+    '2026-11-26',
+  ]);
 });
 
 test('an event text with characters of HTML → shown as text', async () => {
@@ -80,7 +152,7 @@ test('an event text with characters of HTML → shown as text', async () => {
 for (const [name, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP }))
   for (const colorScheme of ['light', 'dark'])
     test(`${colorScheme} on a ${name} → no horizontal scrolling, and no finding of axe`, async () => {
-      const { page } = await visit('order-1', { viewport, colorScheme });
+      const { page } = await visit('order-5', { viewport, colorScheme });
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), viewport.width);
       await page.addScriptTag({ path: AXE });
       const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
@@ -95,7 +167,7 @@ test('an order without events → a page with a message', async () => {
 
 test('an unknown order or no id → 404, and no paid tracker is created', async () => {
   for (const id of ['order-3', 'RR123456785CN', '..']) assert.equal((await visit(id)).status, 404);
-  assert.equal(fake.trackers.length, 3);
+  assert.equal(fake.trackers.length, 4);
 });
 
 test('a service that refuses the call → 502 without the text of its error', async () => {
