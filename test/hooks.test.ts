@@ -316,6 +316,19 @@ test.each([
   expect(requests).toHaveLength(0);
 });
 
+test('a hook that changes its argument → the next hook gets the true values', async () => {
+  const seen: unknown[] = [];
+  const spoil = (info: object) => void Object.assign(info, { endpoint: 'spoilt', status: 0 });
+  const note = ({ endpoint }: CallInfo) => void seen.push(endpoint);
+  const hooks = [
+    { onStart: spoil, onResponse: spoil, onDone: spoil },
+    { onStart: note, onResponse: note, onDone: note },
+  ];
+  const { client } = makeClient(GOT, { hooks });
+  await client.trackers.get('t');
+  expect(seen).toEqual(['trackers.get', 'trackers.get', 'trackers.get']);
+});
+
 describe('hooks that are refused', () => {
   class Misspelt {
     onRespons() {}

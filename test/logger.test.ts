@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
-import { type LogLevel, resolveLogger } from '../src/observability/logger.ts';
+import { type LogLevel, limitLines, resolveLogger } from '../src/observability/logger.ts';
 import { settled } from './support/settled.ts';
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
@@ -136,4 +136,15 @@ describe('TRACKING_LOG', () => {
     vi.stubEnv('TRACKING_LOG', word);
     expect(readLogged(makeLogger(), 'error')).toEqual(['error']);
   });
+});
+
+test('lines that are left out → counted from the last line that was logged', () => {
+  vi.useFakeTimers();
+  const count = limitLines();
+  const counts = [count(), count(), count()];
+  for (const repeats of [2, 1, 1]) {
+    vi.advanceTimersByTime(60_000);
+    for (let line = 0; line < repeats; line += 1) counts.push(count());
+  }
+  expect(counts).toEqual([0, undefined, undefined, 2, undefined, 1, 0]);
 });

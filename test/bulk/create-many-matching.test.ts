@@ -105,3 +105,10 @@ test.each([
 ])('%s → each input gets the item that matches it, or no item', async (_, inputs, items, positions) => {
   expect(await findPositions(inputs, items)).toEqual(positions);
 });
+
+test('an echo with spaces around number and id → matched', async () => {
+  const echoed = { trackingNumber: ` ${A1.trackingNumber} `, clientTrackerId: ` ${A1.clientTrackerId} ` };
+  const respond = () => bulkResponse([echo(A2)(0), echo(echoed)(1)]);
+  const { outcomes } = await createAll(respond, [A1, A2]);
+  expect(outcomes.map(({ tracker }) => tracker?.trackerId)).toEqual(['item-1', 'item-0']);
+});

@@ -26,6 +26,11 @@ describe('buildEventKey', () => {
     expect(buildKeys({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
   });
 
+  test('an id with a colon, and an id that looks like the escaped one → different keys', () => {
+    expect(buildKeys(tracking('a:b', 'e1'))).not.toEqual(buildKeys(tracking('a%3Ab', 'e1')));
+    expect(buildKeys(tracking('a%3Ab', 'e1'))).not.toEqual(buildKeys(tracking('a%253Ab', 'e1')));
+  });
+
   test('different tracker and event ids, whatever characters they have → different keys', () => {
     const id = fc.string({ minLength: 1, unit: fc.constantFrom(':', '%', '3', 'A', 'a', '/') });
     fc.assert(

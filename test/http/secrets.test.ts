@@ -180,3 +180,11 @@ describe.each(Object.entries(ENCODINGS))('a key that a server sends back, %s', (
     for (const text of shown) expect(decodeAll(text)).not.toContain(SPECIAL_KEY);
   });
 });
+
+test('a failure of fetch with the key across the end of the reason → masked before it is cut', async () => {
+  for (let before = 200; before < 300; before += 1) {
+    const { client } = makeClient(new TypeError(`${'x'.repeat(before)}${API_KEY}`), { retry: false });
+    const error = await catchRejection(client.couriers.list());
+    expect(Object(error).message).not.toContain(API_KEY.slice(0, 4));
+  }
+});
