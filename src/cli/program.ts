@@ -5,7 +5,7 @@ import { addHelpLines, MAX_HELP_WIDTH } from './flags.ts';
 import { addImport } from './import.ts';
 import { addListen } from './listen.ts';
 import { CommandError, EXIT, formatReason, OutputError, plain, type Terminal } from './terminal.ts';
-import { addCouriers, addList, addResend, addShow, addStop, addTrack } from './trackers.ts';
+import { addCouriers, addHistory, addList, addResend, addShow, addStop, addTrack } from './trackers.ts';
 import { addWatch } from './watch.ts';
 
 const ADDERS = [
@@ -16,6 +16,7 @@ const ADDERS = [
   addList,
   addStop,
   addResend,
+  addHistory,
   addCouriers,
   addListen,
   addFake,

@@ -12,6 +12,7 @@ import {
   type TrackerRequestOptions,
   type Tracking,
   type TrackingClient,
+  type WebhookPush,
 } from 'tracking-client';
 import {
   addServiceFlags,
@@ -96,7 +97,7 @@ export function addShow(program: Command, terminal: Terminal): void {
     const found =
       flags.by === 'number'
         ? await trackers.resultsByTrackingNumber(name, options).catch(ignoreNotReady)
-        : [await trackers.results(name, options).catch(ignoreNotReady).catch(nameTracker(name))];
+        : [await trackers.results(name, options).catch(ignoreNotReady).catch(nameTracker(name, flags))];
     if (printTrackings(found ?? [], name, flags, terminal)) return;
     const missing =
       flags.by === 'number'
@@ -123,11 +124,19 @@ function formatFailure(error: unknown): string {
   return `the service responded with ${status}: ${[code, message].filter(Boolean).join(': ')}${request}`;
 }
 
+/** Formats the reason why a command cannot use a tracker. People often pass a tracking number where an id is expected. */
+function formatTrackerFailure(error: unknown, { by }: NamedTrackersFlags): string {
+  const reason = formatFailure(error);
+  return error instanceof NotFoundError && by === 'id'
+    ? `${reason}; if this is a tracking number, add --by number`
+    : reason;
+}
+
 /** Adds the id to the error about an unknown id, because messages of the library leave out ids. */
-function nameTracker(name: string): (error: unknown) => never {
+function nameTracker(name: string, flags: NamedTrackersFlags): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof NotFoundError)) throw error;
-    throw new CommandError(`${plain(name)}: ${formatFailure(error)}`, EXIT.failed);
+    throw new CommandError(`${plain(name)}: ${formatTrackerFailure(error, flags)}`, EXIT.failed);
   };
 }
 
@@ -178,7 +187,7 @@ function addAction(command: Command, terminal: Terminal, act: Action): void {
         else terminal.print(text);
       } catch (error) {
         if (!isAboutOneTracker(error)) throw error;
-        const message = plain(formatFailure(error));
+        const message = plain(formatTrackerFailure(error, flags));
         if (json) terminal.printJson({ name, error: message });
         else terminal.warn(`${plain(name)}  ${message}`);
         terminal.exitCode = EXIT.failed;
@@ -215,6 +224,42 @@ export function addResend(program: Command, terminal: Terminal): void {
   });
 }
 
+export function addHistory(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('history <tracker>')
+    .summary('Print the webhooks that were sent for a tracker')
+    .description(
+      `Print the webhooks that the service sent for a tracker, newest first. ${GIVE_IDS.replace('ids', 'an id')}`,
+    )
+    .addOption(byOption('id'));
+  addServiceFlags(command).action(async (name: string, flags: NamedTrackersFlags) => {
+    const client = createClient(flags, terminal);
+    const id = flags.by === 'number' ? await findByNumber(client, name, terminal.signal) : name;
+    const options = buildIdOptions(flags, terminal);
+    const { webhooks } = await client.trackers.webhookHistory(id, options).catch(nameTracker(name, flags));
+    for (const push of webhooks)
+      if (flags.json) terminal.printJson(push);
+      else terminal.print(formatPush(push, terminal));
+    if (webhooks.length > 0) return;
+    terminal.warn(`The service has sent no webhooks for ${plain(name)} yet`);
+    terminal.exitCode = EXIT.noResults;
+  });
+}
+
+/** Formats one push: its mark and time, the status of the receiver's response, and the first line of its body. */
+function formatPush(push: WebhookPush, { colours }: Terminal): string {
+  const { status, pushTimestamp, responseStatusCode, responseBody } = push;
+  const hasFailed = status !== 'success';
+  const mark = hasFailed ? colours.red('✗') : colours.green('✓');
+  const [line = ''] =
+    typeof responseBody === 'string' ? responseBody.trimStart().split('\n') : [responseBody];
+  const code = plain(responseStatusCode ?? 'no response');
+  const answer = [hasFailed ? `${plain(status ?? 'unknown')}:` : '', code, plain(line)]
+    .filter(Boolean)
+    .join(' ');
+  return `${mark} ${colours.dim(formatTime(pushTimestamp) || 'no time')}  ${answer}`;
+}
+
 /** True for an error that concerns one tracker only, so that the command goes on with the next tracker. */
 export function isAboutOneTracker(error: unknown): boolean {
   return [RequestValidationError, InvalidRequestError, ConflictError, NotFoundError, CommandError].some(
@@ -230,10 +275,12 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   if (id === undefined)
     throw new CommandError(
       'no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
+      EXIT.failed,
     );
   if (ids.length > 1)
     throw new CommandError(
       `${ids.length} trackers have this number; pass one of these ids with --by id: ${ids.map(plain).join(', ')}`,
+      EXIT.failed,
     );
   return id;
 }

@@ -215,6 +215,77 @@ describe('resend', () => {
   });
 });
 
+describe('history', () => {
+  /** A tracker whose first webhook got a 503 with a page, and whose second one got a 200. */
+  async function connectWithPushes() {
+    const connected = await connectWithTrackers();
+    const { fake } = connected;
+    const responses = [
+      new Response('\nout of order\nask later', { status: 503 }),
+      new Response('ok\u001b[2J'),
+    ];
+    const sender = createWebhookSender({ target: () => responses.shift() ?? new Response(), fake });
+    fake.shipment(NUMBER).addEvent({});
+    await sender.flush();
+    vi.setSystemTime(new Date(2026, 2, 11));
+    await sender.flush();
+    fake.shipment(NUMBER).deliver();
+    await sender.flush();
+    return connected;
+  }
+
+  it('pushes with 503 and 200 → newest first, with time, status and first line; failed ones are marked', async () => {
+    const { ids } = await connectWithPushes();
+    const { exitCode, lines } = await runLine(`history ${ids[0]}`);
+    expect(exitCode).toBe(0);
+    expect(lines().at(-1)).toMatch(/^✗ 10 Mar \d\d:\d\d UTC {2}failed: 503 out of order$/);
+    expect(lines().at(-2)).toMatch(/^✓ 1[01] Mar \d\d:\d\d UTC {2}200 ok$/);
+  });
+
+  it('--json, with a tracking number → each push as it came', async () => {
+    await connectWithPushes();
+    const { lines } = await runLine(`history ${NUMBER} --by number --json`);
+    expect(
+      lines()
+        .map((line) => JSON.parse(line))
+        .at(-1),
+    ).toMatchObject({
+      status: 'failed',
+      responseStatusCode: '503',
+      requestBody: expect.anything(),
+    });
+  });
+
+  it('no webhooks yet → a message on stderr, exit code 3', async () => {
+    const { ids } = await connectWithTrackers();
+    expect(await runLine(`history ${ids[1]}`)).toMatchObject({
+      exitCode: 3,
+      stdout: '',
+      stderr: `The service has sent no webhooks for ${ids[1]} yet\n`,
+    });
+  });
+});
+
+describe('a tracking number where an id is expected', () => {
+  it.each(['stop', 'resend', 'history', 'show --by id'])(
+    '%s → the message suggests --by number',
+    async (line) => {
+      connect();
+      const { exitCode, stderr } = await runLine(`${line} ${NUMBER}`);
+      expect([exitCode, stderr]).toEqual([
+        1,
+        expect.stringMatching(/tracker_not_found: .*; if this is a tracking number, add --by number\n$/),
+      ]);
+    },
+  );
+
+  it('an unknown client id → no such advice', async () => {
+    connect();
+    const { stderr } = await runLine('stop --by client-id order-1');
+    expect(stderr).not.toContain('--by number');
+  });
+});
+
 describe('couriers', () => {
   it.each(['POSTE', 'fr-', 'fr'])(
     '%s → couriers that have this text in code, name or country',

@@ -4,7 +4,19 @@ import { describe, expect, it, vi } from 'vitest';
 import { VERSION } from '../../src/version.ts';
 import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
-const COMMANDS = ['track', 'show', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'];
+const COMMANDS = [
+  'track',
+  'show',
+  'watch',
+  'import',
+  'list',
+  'stop',
+  'resend',
+  'history',
+  'couriers',
+  'listen',
+  'fake',
+];
 
 describe('the command', () => {
   it.each(['', ...COMMANDS])(
