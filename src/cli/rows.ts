@@ -177,8 +177,9 @@ function findDateFault(text: string): string | undefined {
 function findIdFault(field: string, text: string): string | undefined {
   const change = CHANGES.find(({ fields, pattern }) => fields.includes(field) && pattern.test(text));
   if (change !== undefined) return `${change.fault}; ${change.advice}`;
-  const [invisible] = (FREE_IDS.includes(field) && INVISIBLE.exec(text)) || [];
-  if (invisible === undefined) return undefined;
-  const code = Number(invisible.codePointAt(0)).toString(16).toUpperCase().padStart(4, '0');
-  return `has the invisible character U+${code} at position ${text.search(INVISIBLE) + 1}; delete this character`;
+  const index = FREE_IDS.includes(field) ? text.search(INVISIBLE) : -1;
+  if (index < 0) return undefined;
+  const code = Number(text.codePointAt(index)).toString(16).toUpperCase().padStart(4, '0');
+  const position = [...text.slice(0, index)].length + 1;
+  return `has the invisible character U+${code} at position ${position}; delete this character`;
 }

@@ -213,6 +213,7 @@ describe('characters that cannot be seen', () => {
   it.each([
     ['\u200border-1', 'U+200B at position 1'],
     ['order\u00ad-1', 'U+00AD at position 6'],
+    ['📦\u200b1', 'U+200B at position 2'],
     ['order\u00a01', 'U+00A0 at position 6'],
     ['order-1\u200e', 'U+200E at position 8'],
     [' order-1', 'U+0020 at position 1'],
@@ -222,9 +223,19 @@ describe('characters that cannot be seen', () => {
     for (const column of ID_COLUMNS.slice(0, 3)) {
       const { exitCode, fake, output } = await importCell(cell, column);
       expect(output.stderr).toMatch(new RegExp(`line [23]: ${column} ".*" has the invisible character`));
-      expect(output.stderr).toContain(`${place.replace('+', '+')}; delete this character`);
+      expect(output.stderr).toContain(`${place}; delete this character`);
       expect([exitCode, fake.requests]).toEqual([2, []]);
     }
+  });
+
+  it.each([
+    ['\u200bRR123456785CN', 'U+200B at position 1'],
+    ['RR\u2013123456785CN', 'U+2013 at position 3'],
+    ['RR 123456785 CN', "' ' at position 3"],
+  ])('%j as a tracking number → not sent, and the reason names %s', async (cell, place) => {
+    const { exitCode, fake, failed, output } = await importCell(cell);
+    expect([exitCode, fake.requests]).toEqual([1, []]);
+    for (const text of [output.stdout, failed]) expect(text).toContain(`, got ${place}`);
   });
 
   it('an id with spaces inside → sent as it is', async () => {
