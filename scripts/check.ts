@@ -2,11 +2,11 @@
 // at the end, how many tests were skipped for which reason, and the count of all checks. Each step that is not a test suite
 // counts as one check. The output of each step is in `.tmp/check`.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import manifest from '../package.json' with { type: 'json' };
 import { run } from './support/run.ts';
-import { type Counts, countTests, cutLines, findFailures } from './support/suite-report.ts';
+import { type Counts, countTests, cutLines, listFailures } from './support/suite-report.ts';
 
 interface Step {
   readonly name: string;
@@ -18,8 +18,9 @@ interface Step {
 }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FOLDER = join(ROOT, '.tmp', 'check');
-const TARBALL = join(FOLDER, `${manifest.name}-${manifest.version}.tgz`);
+/** Relative to the root, because a command is split at its spaces. */
+const FOLDER = '.tmp/check';
+const TARBALL = `${FOLDER}/${manifest.name}-${manifest.version}.tgz`;
 
 /** Lint runs first, because a build puts temporary files into the root. Biome also checks for circular imports. */
 const lintSteps: readonly Step[] = [{ name: 'format and lint', command: 'biome ci --error-on-warnings .' }];
@@ -56,19 +57,19 @@ const total = { passed: 0, failed: 0 };
 const skipped = new Map<string, number>();
 let linesLeft: number = MAX_LINES.all;
 
-function printFailure(output: string, log: string): void {
-  const text = cutLines(output, Math.min(MAX_LINES.step, linesLeft));
-  linesLeft = Math.max(0, linesLeft - text.split('\n').length);
-  console.log(`${text}\n       The whole output is in ${relative(ROOT, log)}`);
+function printFailure(text: string, log: string): void {
+  const printed = cutLines(text, Math.min(MAX_LINES.step, linesLeft));
+  linesLeft = Math.max(0, linesLeft - printed.split('\n').length);
+  console.log(`${printed}\nThe whole output is in ${log}\n`);
 }
 
 async function take(steps: readonly Step[]): Promise<void> {
   for (const { name, command, project, isLowPriority } of steps) {
     const startedAt = performance.now();
-    const log = join(FOLDER, `${name.replaceAll(' ', '-')}.log`);
-    const report = join(FOLDER, `${project}.json`);
+    const log = `${FOLDER}/${name.replaceAll(' ', '-')}.log`;
+    const reportFile = `${FOLDER}/${project}.json`;
     const reporters = ['--project', `${project}`, '--reporter=default', '--reporter=json'];
-    const suite = project === undefined ? [] : [...reporters, `--outputFile.json=${report}`];
+    const suite = project === undefined ? [] : [...reporters, `--outputFile.json=${reportFile}`];
     const [program = '', ...args] = [...command.split(' '), ...suite];
     const { isGood, output } = await run(program, args, {
       cwd: ROOT,
@@ -76,12 +77,13 @@ async function take(steps: readonly Step[]): Promise<void> {
       timeoutMs: STEP_TIMEOUT_MS,
       isLowPriority,
     });
-    await writeFile(log, output);
-    const single: Counts = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: new Map() };
-    const count =
+    await writeFile(join(ROOT, log), output);
+    const report =
       project === undefined
-        ? single
-        : countTests(await readFile(report, 'utf8').catch(() => undefined), isGood);
+        ? undefined
+        : await readFile(join(ROOT, reportFile), 'utf8').catch(() => undefined);
+    const single: Counts = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: new Map() };
+    const count = project === undefined ? single : countTests(report, isGood);
     total.passed += count.passed;
     total.failed += count.failed;
     for (const [reason, tests] of count.skipped) skipped.set(reason, (skipped.get(reason) ?? 0) + tests);
@@ -89,12 +91,14 @@ async function take(steps: readonly Step[]): Promise<void> {
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6);
     const detail = project === undefined ? '' : `  ${count.passed} passed, ${count.failed} failed`;
     console.log(`${state} ${name.padEnd(18)} ${seconds} s${detail}`);
-    if (count.failed > 0) printFailure(project === undefined ? output : findFailures(output), log);
+    if (count.failed === 0) continue;
+    const failures = report === undefined ? [] : listFailures(report);
+    printFailure(failures.length > 0 ? failures.join('\n\n') : output, log);
   }
 }
 
-await rm(FOLDER, { recursive: true, force: true });
-await mkdir(FOLDER, { recursive: true });
+await rm(join(ROOT, FOLDER), { recursive: true, force: true });
+await mkdir(join(ROOT, FOLDER), { recursive: true });
 await take(lintSteps);
 const testsEnded = Promise.all([take(packageSteps), take(unitSteps)]).then(() => take(serverSteps));
 await Promise.all([testsEnded, take(sourceSteps)]);

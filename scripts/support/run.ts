@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { delimiter } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 /** Describes a command that has ended, successfully or not. */
 export interface Ran {
@@ -26,13 +27,7 @@ export interface RunOptions {
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
   const { cwd, binFolder, timeoutMs: timeout = 300_000, isLowPriority = false } = options;
   const { PATH = '' } = process.env;
-  const env = {
-    ...process.env,
-    // The output goes into a pipe, even if a variable asks for colours.
-    NO_COLOR: '1',
-    FORCE_COLOR: undefined,
-    PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH,
-  };
+  const env = { ...process.env, PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH };
   return new Promise((resolve) => {
     const child = execFile(
       command,
@@ -40,7 +35,8 @@ export function run(command: string, args: readonly string[], options: RunOption
       { cwd, env, timeout, maxBuffer: Infinity },
       (error, stdout, stderr) => {
         const reason = error?.killed ? `Ended because it took longer than ${timeout} ms\n` : '';
-        const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
+        // Some programs print colours although their output goes into a pipe.
+        const output = stripVTControlCharacters(`${stdout}${stderr}${reason}`) || (error?.message ?? '');
         resolve({ isGood: error === null, output, lastLine: stdout.trim().split('\n').at(-1) ?? '' });
       },
     );

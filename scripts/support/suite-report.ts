@@ -6,12 +6,24 @@ const reportSchema = z.object({
   numFailedTests: z.number(),
   testResults: z.array(
     z.object({
+      /** Path of the file. */
+      name: z.string(),
+      /** The error outside of all tests, or an empty text. */
+      message: z.string(),
       assertionResults: z.array(
-        z.object({ status: z.string(), meta: z.object({ skipReason: z.string().optional() }).optional() }),
+        z.object({
+          fullName: z.string(),
+          status: z.string(),
+          failureMessages: z.array(z.string()).default([]),
+          meta: z.object({ skipReason: z.string().optional() }).optional(),
+        }),
       ),
     }),
   ),
 });
+
+/** Longer messages are cut; the log of the step has all of them. */
+const MAX_MESSAGE_LINES = 8;
 
 /** How many tests of a suite passed, failed and were skipped. */
 export interface Counts {
@@ -40,10 +52,23 @@ export function countTests(report: string | undefined, isGood: boolean): Counts 
   return { passed, failed: numFailedTests + (isBroken ? 1 : 0), skipped };
 }
 
-/** Returns the part of Vitest's output that names each failed test, its message and its file; all of it if there is no such part. */
-export function findFailures(output: string): string {
-  const start = output.search(/^⎯+ (?:Failed|Unhandled) /m);
-  return start === -1 ? output : output.slice(start);
+/** Describes each failed test of a report: its name, its message, and the place of the failure. */
+export function listFailures(report: string): string[] {
+  const { testResults } = reportSchema.parse(JSON.parse(report));
+  return testResults.flatMap(({ name: file, message, assertionResults }) => {
+    const failed = assertionResults.filter(({ status }) => status === 'failed');
+    const tests = failed.map(({ fullName, failureMessages: [stack = ''] }) => {
+      const place = stack.split('\n').find((line) => line.includes(`${file}:`));
+      return formatFailure(fullName, stack, place?.slice(place.indexOf(file)).replace(/\)$/, '') ?? file);
+    });
+    return message === '' ? tests : [formatFailure('outside of all tests', message, file), ...tests];
+  });
+}
+
+function formatFailure(name: string, stack: string, place: string): string {
+  const [message = ''] = stack.split(/\n {4}at /);
+  const lines = cutLines(message, MAX_MESSAGE_LINES).split('\n');
+  return [name, ...lines.map((line) => `  ${line}`), `  at ${place}`].join('\n');
 }
 
 /** Shortens a text to a number of lines: most of them from its beginning, the others from its end. */

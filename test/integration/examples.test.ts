@@ -47,7 +47,7 @@ await describeWithAnyPostgres('the example with PostgreSQL', (create) => {
     const { code, stdout, stderr } = await runExample([program, url]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toContain(`are in the PostgreSQL at ${new URL(url).host}.`);
-    expect(stdout).toContain('0 lost; 4 events happened to each parcel');
+    expect(stdout).toContain('0 lost; 5 events happened to each parcel');
   });
 });
 

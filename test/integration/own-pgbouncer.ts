@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'vitest';
 import { findFreePort } from './redis-limiter/own-redis.ts';
 
 /** PgBouncer refuses to run as root, so root runs it as `nobody`. */
@@ -14,13 +13,6 @@ const USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 export interface OwnPgBouncer {
   readonly url: string;
   stop(): Promise<void>;
-}
-
-/** A suite that starts its own PgBouncer; skipped if `pgbouncer` is not installed. */
-export function describeWithPgBouncer(title: string, suite: () => void): void {
-  const isInstalled = spawnSync('pgbouncer', ['--version']).status === 0;
-  if (!isInstalled) console.warn(`Skipped "${title}": the program \`pgbouncer\` is not installed.`);
-  describe.skipIf(!isInstalled)(title, suite);
 }
 
 /**

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
-import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
-import { describeWithPgBouncer, startOwnPgBouncer } from './own-pgbouncer.ts';
+import { startOwnPgBouncer } from './own-pgbouncer.ts';
 import { makePool, useSchema } from './postgres-schema.ts';
-import { describeWithPostgres } from './services.ts';
+import { describeWithPostgres, describeWithProgram } from './services.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LEASE = { leaseMs: 60_000 };
@@ -89,7 +88,7 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
     test('the same with serializable as the default level', () =>
       expectNobodyWaits(makeStore({ options: SERIALIZABLE }), 3));
 
-    describeWithPgBouncer('behind PgBouncer in transaction mode', () => {
+    describeWithProgram('pgbouncer', 'behind PgBouncer in transaction mode', () => {
       test('the same, and no setting stays on a connection of the server', async () => {
         const bouncer = await startOwnPgBouncer(url, 5);
         onTestFinished(() => bouncer.stop());
@@ -234,13 +233,6 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
   });
 
   describe('serializable as the default level', () => {
-    describe('contract', () => {
-      const pool = makePool({ connectionString: url, options: SERIALIZABLE });
-      afterAll(() => pool.end());
-      const ownStore = new PostgresDedupeStore({ pool, table });
-      testDedupeStoreContract(() => ownStore);
-    });
-
     test('four receivers that get the same 100 webhooks at once → 200 for all, each event handled once', async () => {
       const onEvent = vi.fn();
       const trackers = Array.from({ length: 100 }, () => randomUUID());

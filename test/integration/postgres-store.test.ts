@@ -17,13 +17,23 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(({ item }) => item);
 }
 
+/** Adapts postgres.js to the store. */
+function adapt(sql: postgres.Sql): Queryable {
+  return {
+    // Safe cast: postgres.js takes every value that the store sends.
+    query: async (text, values) => ({
+      rows: await sql.unsafe(text, values as postgres.ParameterOrJSON<never>[]),
+    }),
+  };
+}
+
 await describeWithAnyPostgres('PostgresDedupeStore on a PostgreSQL', (create) => {
   let database: TestDatabase;
   let pool: pg.Pool;
   let store: PostgresDedupeStore;
   beforeAll(async () => {
     database = await create();
-    pool = makePool({ connectionString: database.url, max: 12 });
+    pool = makePool({ connectionString: database.url, max: database.maxConnections });
     store = new PostgresDedupeStore({ pool });
     await store.createTable();
   });
@@ -34,6 +44,17 @@ await describeWithAnyPostgres('PostgresDedupeStore on a PostgreSQL', (create) =>
 
   describe('contract', () => {
     testDedupeStoreContract(() => store);
+  });
+
+  describe('contract, with an adapter of postgres.js as pool', () => {
+    let sql: postgres.Sql;
+    let ownStore: PostgresDedupeStore;
+    beforeAll(() => {
+      sql = postgres(database.url, { max: database.maxConnections, onnotice: () => {} });
+      ownStore = new PostgresDedupeStore({ pool: adapt(sql) });
+    });
+    afterAll(() => sql.end());
+    testDedupeStoreContract(() => ownStore);
   });
 
   test('a client in place of a pool → concurrent calls all succeed', async () => {
@@ -63,35 +84,53 @@ await describeWithAnyPostgres('PostgresDedupeStore on a PostgreSQL', (create) =>
   });
 });
 
+await describeWithAnyPostgres('PostgresDedupeStore with serializable as the default level', (create) => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  let store: PostgresDedupeStore;
+  beforeAll(async () => {
+    database = await create();
+    pool = makePool({
+      connectionString: database.url,
+      max: database.maxConnections,
+      onConnect: (client) => client.query("SET default_transaction_isolation = 'serializable'"),
+    });
+    store = new PostgresDedupeStore({ pool });
+    await store.createTable();
+  });
+  afterAll(async () => {
+    await pool.end();
+    await database.drop();
+  });
+
+  test('a transaction → serializable', async () => {
+    const { rows } = await pool.query('SHOW transaction_isolation');
+    expect(rows).toEqual([{ transaction_isolation: 'serializable' }]);
+  });
+
+  describe('contract', () => {
+    testDedupeStoreContract(() => store);
+  });
+});
+
 await describeWithPostgres('PostgresDedupeStore on a PostgreSQL with several connections', (url) => {
   const { schema, pool } = useSchema(url);
   const table = `${schema}.inbox`;
   const store = new PostgresDedupeStore({ pool, table });
   beforeAll(() => store.createTable());
 
-  describe('contract, with an adapter of postgres.js as pool', () => {
+  test('a key that another connection has locked, with an adapter of postgres.js → busy, and its purge succeeds', async () => {
     const sql = postgres(url, { max: 4, onnotice: () => {} });
-    afterAll(() => sql.end());
-    const adapter: Queryable = {
-      // Safe cast: postgres.js takes every value that the store sends.
-      query: async (text, values) => ({
-        rows: await sql.unsafe(text, values as postgres.ParameterOrJSON<never>[]),
-      }),
-    };
-    const ownStore = new PostgresDedupeStore({ pool: adapter, table });
-    testDedupeStoreContract(() => ownStore);
-
-    test('a locked key → busy, and its purge succeeds', async () => {
-      await ownStore.createTable();
-      await ownStore.claim(['locked-for-postgres.js'], { token: 'first', leaseMs: 1 });
-      const client = await pool.connect();
-      onTestFinished(() => client.release(true));
-      await client.query('BEGIN');
-      await client.query(`SELECT FROM ${table} WHERE key = 'locked-for-postgres.js' FOR UPDATE`);
-      const claims = await ownStore.claim(['locked-for-postgres.js'], { token: 'mine', leaseMs: 60_000 });
-      expect(claims).toMatchObject([{ status: 'busy' }]);
-      expect(await ownStore.purge()).toBeTypeOf('number');
-    });
+    onTestFinished(() => sql.end());
+    const ownStore = new PostgresDedupeStore({ pool: adapt(sql), table });
+    await ownStore.claim(['locked-for-postgres.js'], { token: 'first', leaseMs: 1 });
+    const client = await pool.connect();
+    onTestFinished(() => client.release(true));
+    await client.query('BEGIN');
+    await client.query(`SELECT FROM ${table} WHERE key = 'locked-for-postgres.js' FOR UPDATE`);
+    const claims = await ownStore.claim(['locked-for-postgres.js'], { token: 'mine', leaseMs: 60_000 });
+    expect(claims).toMatchObject([{ status: 'busy' }]);
+    expect(await ownStore.purge()).toBeTypeOf('number');
   });
 
   test('12 receivers that claim, commit and release 40 keys in random orders → no deadlock', async () => {

@@ -74,7 +74,7 @@ export async function describeWithAnyPostgres(
 
 /** A suite that starts servers of its own; skipped if the program is not installed, unless `CI` is set. */
 export function describeWithProgram(
-  program: 'redis-server' | 'postgres',
+  program: 'redis-server' | 'postgres' | 'pgbouncer',
   title: string,
   suite: () => void,
 ): void {

@@ -6,6 +6,8 @@ import pg from 'pg';
 /** An empty database of a test's own. */
 export interface TestDatabase {
   readonly url: string;
+  /** As many connections of one client can work at the same time. */
+  readonly maxConnections: number;
   /** Drops the database, and ends the connections that are still open. */
   drop(): Promise<void>;
 }
@@ -18,6 +20,7 @@ export async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   await admin.query(`CREATE DATABASE ${name}`);
   return {
     url: new URL(`/${name}`, serverUrl).href,
+    maxConnections: 12,
     drop: async () => {
       // The server waits up to 5 s for connections that are just ending. To cut them off makes an error in their pool.
       await admin
@@ -38,6 +41,7 @@ export async function createEmbeddedDatabase(): Promise<TestDatabase> {
   await server.start();
   return {
     url: `postgres://postgres@${server.getServerConn()}/postgres`,
+    maxConnections: 1,
     drop: async () => {
       await server.stop();
       await db.close();

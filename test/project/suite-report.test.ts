@@ -1,22 +1,30 @@
 import { describe, expect, test } from 'vitest';
-import { countTests, cutLines, findFailures } from '../../scripts/support/suite-report.ts';
+import { countTests, cutLines, listFailures } from '../../scripts/support/suite-report.ts';
 
 const NO_REDIS = 'Redis does not respond at 127.0.0.1:1; set REDIS_URL';
 
-/** The report of a suite with tests of these kinds. */
-function buildReport(...tests: { status: string; meta?: { skipReason?: string } }[]): string {
+interface ReportedTest {
+  readonly status: string;
+  readonly fullName?: string;
+  readonly failureMessages?: readonly string[];
+  readonly meta?: { skipReason?: string };
+}
+
+/** The report of a suite with one file of these tests. */
+function buildReport(tests: readonly ReportedTest[], message = ''): string {
   const count = (wanted: string) => tests.filter(({ status }) => status === wanted).length;
+  const assertionResults = tests.map((test) => ({ fullName: 'a → b', ...test }));
   return JSON.stringify({
     numPassedTests: count('passed'),
     numFailedTests: count('failed'),
-    testResults: [{ assertionResults: tests }],
+    testResults: [{ name: '/root/test/a.test.ts', message, assertionResults }],
   });
 }
 
 describe('the counts of a suite', () => {
   test('skipped tests → counted for each reason, or for none', () => {
     const noRedis = { status: 'skipped', meta: { skipReason: NO_REDIS } };
-    const report = buildReport({ status: 'passed' }, noRedis, { status: 'todo', meta: {} }, noRedis);
+    const report = buildReport([{ status: 'passed' }, noRedis, { status: 'todo', meta: {} }, noRedis]);
     const skipped = new Map([
       [NO_REDIS, 2],
       ['the test itself says so', 1],
@@ -25,9 +33,9 @@ describe('the counts of a suite', () => {
   });
 
   test.each([
-    ['a failed test', buildReport({ status: 'passed' }, { status: 'failed' }), false, 1, 1],
-    ['all passed, but an error outside a test', buildReport({ status: 'passed' }), false, 1, 1],
-    ['no test that ran', buildReport({ status: 'skipped' }), true, 0, 1],
+    ['a failed test', buildReport([{ status: 'passed' }, { status: 'failed' }]), false, 1, 1],
+    ['all passed, but an error outside a test', buildReport([{ status: 'passed' }]), false, 1, 1],
+    ['no test that ran', buildReport([{ status: 'skipped' }]), true, 0, 1],
     ['no report', undefined, false, 0, 1],
   ])('%s → %i passed, %i failed', (_title, report, isGood, passed, failed) => {
     expect(countTests(report, isGood)).toMatchObject({ passed, failed });
@@ -35,16 +43,32 @@ describe('the counts of a suite', () => {
 });
 
 describe('what a failed suite prints', () => {
-  test('the output of Vitest → begins with the first failure', () => {
-    const output =
-      ' ✓ unit test/a.test.ts\n\n⎯⎯⎯ Failed Tests 1 ⎯⎯⎯\n\n FAIL  unit test/b.test.ts > a → b\nError: no\n';
-    expect(findFailures(output)).toMatch(
-      /^⎯+ Failed Tests 1 ⎯+\n\n FAIL {2}unit test\/b\.test\.ts > a → b\n/,
-    );
+  const STACK = `AssertionError: expected 1 to be 2
+and more
+    at Proxy.<anonymous> (file:///root/node_modules/chai/index.js:1:2)
+    at helper (/root/test/helper.ts:3:4)
+    at /root/test/a.test.ts:19:32`;
+
+  test('a failed test → its name, its message, and its line in the file of the test', () => {
+    const report = buildReport([
+      { status: 'passed' },
+      { status: 'failed', fullName: 'calls a 500 → retried', failureMessages: [STACK, 'of a second try'] },
+    ]);
+    expect(listFailures(report)).toEqual([
+      'calls a 500 → retried\n  AssertionError: expected 1 to be 2\n  and more\n  at /root/test/a.test.ts:19:32',
+    ]);
   });
 
-  test('an output without this part → all of it', () => {
-    expect(findFailures('Startup Error\n')).toBe('Startup Error\n');
+  test('a file that fails outside of its tests → its message and its path', () => {
+    expect(listFailures(buildReport([], 'no such module'))).toEqual([
+      'outside of all tests\n  no such module\n  at /root/test/a.test.ts',
+    ]);
+  });
+
+  test('a message of 100 lines → eight lines', () => {
+    const failureMessages = [Array(100).fill('more').join('\n')];
+    const [failure = ''] = listFailures(buildReport([{ status: 'failed', failureMessages }]));
+    expect(failure.split('\n')).toHaveLength(1 + 8 + 1);
   });
 
   test.each([
