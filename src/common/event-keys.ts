@@ -12,6 +12,7 @@ export const EVENTS_TOPIC = 'tracking/events';
  *
  * @param tracker - the record of the tracker, or its ids; without a `trackerId` the key has the `clientTrackerId`
  * @param event - an event of a webhook or of results
+ * @param account - your name of the account, as the inbox got it, or undefined if it got none. Default: none
  * @returns the key, the same for each copy of the event
  * @throws RangeError if an event without id is nested deeper than the call stack allows
  * @example
@@ -20,8 +21,9 @@ export const EVENTS_TOPIC = 'tracking/events';
 export function buildEventKey(
   tracker: Pick<WebhookTracker, 'trackerId' | 'clientTrackerId'>,
   event: WebhookEvent,
+  account?: string,
 ): string {
-  return `${EVENTS_TOPIC}:${getTrackerName(tracker)}:${event.eventId || hashContent(event)}`;
+  return `${EVENTS_TOPIC}:${nameAccount(account)}${getTrackerName(tracker)}:${event.eventId || hashContent(event)}`;
 }
 
 /**
@@ -29,14 +31,14 @@ export function buildEventKey(
  * for all pushes of a tracker (docs/service.md 8.13). Query and fragment of the `downloadUrl` are left out, because each push has a
  * new signature there.
  */
-export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
+export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery, account?: string): string {
   const downloadUrl: unknown = data.content?.downloadUrl;
   // Webhooks keep fields that break the schema, so the type may be wrong.
   const unsigned =
     typeof downloadUrl === 'string'
       ? { ...data, content: { ...data.content, downloadUrl: downloadUrl.replace(/[?#].*$/s, '') } }
       : data;
-  return `${getTrackerName(tracker)}:${hashContent(unsigned)}`;
+  return `${nameAccount(account)}${getTrackerName(tracker)}:${hashContent(unsigned)}`;
 }
 
 /**
@@ -51,6 +53,11 @@ export function getTrackerName({
   // have any type.
   const isNamed = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;
+}
+
+/** The part of a key that names the account. No name of a tracker begins like this. */
+function nameAccount(account: string | undefined): string {
+  return account === undefined ? '' : `%account=${escapeKeyPart(account)}:`;
 }
 
 /** Escapes colons, so that different ids never build the same key. */

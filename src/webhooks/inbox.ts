@@ -107,12 +107,12 @@ export class WebhookInbox {
   ): Promise<WebhookReport> {
     const settings = this.#settings;
     const checked = checkCallbacks(callbacks);
-    const { busyTimeoutMs, signal, receivedAt } = checkOptions(processOptions, options);
+    const { busyTimeoutMs, signal, receivedAt, account } = checkOptions(processOptions, options);
     const giveUpAt = systemClock.now() + busyTimeoutMs;
     const body = toWebhookBody(payload, receivedAt);
-    const parsed = readWebhook(body);
+    const parsed = readWebhook(body, account);
     reportIssues(settings, parsed, body === payload ? 'A webhook' : 'A tracking result');
-    const plan = planJobs(parsed.messages, checked);
+    const plan = planJobs(parsed.messages, checked, account);
     const { jobs, items } = plan;
     const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
     let isLastTurn = false;
@@ -198,7 +198,7 @@ export class WebhookInbox {
     const { controller, unsubscribe } = linkedController(signal);
     const unsubscribeLost = onAbort(lease.lost, () => controller.abort(lease.lost.reason));
     const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
-    const context = { attempt, signal: controller.signal };
+    const context = { attempt, signal: controller.signal, account: items[0]?.account };
     try {
       await callWithTimeout(() => callback(context), callbackTimeoutMs, controller);
     } catch (error) {
@@ -222,6 +222,10 @@ export class WebhookInbox {
 const processOptions = z.strictObject({
   busyTimeoutMs: delayOption.default(8_000),
   signal: z.custom<AbortSignal>().optional(),
+  account: option<string>(
+    'a text that is not empty',
+    (value) => typeof value === 'string' && value !== '',
+  ).optional(),
   receivedAt: option<Date>(
     'a valid Date',
     (value) => value instanceof Date && !Number.isNaN(value.getTime()),
@@ -251,16 +255,17 @@ function reportIssues(
 async function callOnOther(
   { callbackTimeoutMs, onError }: InboxSettings,
   onOther: WebhookCallbacks['onOther'],
-  { others }: Plan,
+  { others, account }: Plan,
   signal: AbortSignal | undefined,
 ) {
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
+  const context = account === undefined ? [] : [{ account }];
   for (const message of others) {
     // The sender must redeliver a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
-      await callWithTimeout(() => onOther(message), callbackTimeoutMs);
+      await callWithTimeout(() => onOther(message, ...context), callbackTimeoutMs);
     } catch (error) {
       // A callback that was cut short by a shutdown has not failed.
       if (signal?.aborted) return { failures, isInterrupted: true };

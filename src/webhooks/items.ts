@@ -33,6 +33,7 @@ export type ItemState =
 /** An event or a proof of delivery, which is handled once. */
 export interface WorkItem {
   readonly key: string;
+  readonly account: string | undefined;
   readonly message: EventsMessage | ProofOfDelivery;
   /** Undefined for a proof of delivery. */
   readonly event: WebhookEvent | undefined;
@@ -98,12 +99,14 @@ export interface Plan {
   readonly items: readonly WorkItem[];
   /** The messages for `onOther`. */
   readonly others: readonly WebhookMessage[];
+  readonly account: string | undefined;
 }
 
 /** Assigns messages to callbacks. */
 export function planJobs(
   messages: readonly KeyedMessage[],
   { onEvent, onEvents, onProofOfDelivery }: WebhookCallbacks,
+  account: string | undefined,
 ): Plan {
   const jobs: Job[] = [];
   const others: WebhookMessage[] = [];
@@ -116,13 +119,13 @@ export function planJobs(
     } else if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       jobs.push({
         tracker: getTrackerName(message.tracker),
-        items: [createItem(key, message, undefined)],
+        items: [createItem(key, account, message, undefined)],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
       jobs.push({
         tracker: getTrackerName(message.tracker),
-        items: sortByEvent(createEventItems(message, keys), ({ event }) => event),
+        items: sortByEvent(createEventItems(keys, account, message), ({ event }) => event),
         call: (items, context) =>
           onEvents(
             { ...message, events: items.flatMap(({ event }) => event ?? []) },
@@ -132,7 +135,7 @@ export function planJobs(
     } else if (message.kind === 'events' && onEvent !== undefined) {
       // Two messages of one webhook may be about the same tracker, so their events are sorted together.
       const tracker = getTrackerName(message.tracker);
-      const items = createEventItems(message, keys);
+      const items = createEventItems(keys, account, message);
       eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
     } else {
       others.push(message);
@@ -149,14 +152,20 @@ export function planJobs(
       });
     }
   }
-  return { jobs, items: jobs.flatMap(({ items }) => items), others };
+  return { jobs, items: jobs.flatMap(({ items }) => items), others, account };
 }
 
 type EventItem = WorkItem & { readonly message: EventsMessage; readonly event: WebhookEvent };
 
-function createItem<Message, Event>(key: string, message: Message, event: Event) {
+function createItem<Message, Event>(
+  key: string,
+  account: string | undefined,
+  message: Message,
+  event: Event,
+) {
   return {
     key,
+    account,
     message,
     event,
     state: 'waiting' as const,
@@ -166,8 +175,12 @@ function createItem<Message, Event>(key: string, message: Message, event: Event)
   };
 }
 
-function createEventItems(message: EventsMessage, keys: readonly string[]): EventItem[] {
-  return message.events.map((event, index) => createItem(keys[index] ?? '', message, event));
+function createEventItems(
+  keys: readonly string[],
+  account: string | undefined,
+  message: EventsMessage,
+): EventItem[] {
+  return message.events.map((event, index) => createItem(keys[index] ?? '', account, message, event));
 }
 
 /**
@@ -193,6 +206,8 @@ export interface WebhookFailure {
 export interface WebhookReport {
   /** The outcome of the whole webhook. */
   readonly outcome: WebhookOutcome;
+  /** The account that the webhook was for, if you named one. */
+  readonly account: string | undefined;
   /** Handled by this call. */
   readonly handled: number;
   /** Handled before, or repeated inside the payload. */
@@ -217,7 +232,7 @@ export interface WebhookReport {
 
 /** Builds the report from the states of the items, the result of parsing, and the calls of `onOther`. */
 export function buildReport(
-  { jobs, items, others }: Plan,
+  { jobs, items, others, account }: Plan,
   { duplicates, rejected }: Pick<ParsedWebhook, 'duplicates' | 'rejected'>,
   { failures, isInterrupted }: Pick<WebhookReport, 'failures'> & { readonly isInterrupted: boolean },
 ): WebhookReport {
@@ -225,6 +240,7 @@ export function buildReport(
   const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
   const report: WebhookReport & { outcome: WebhookOutcome } = {
     outcome: 'done',
+    account,
     handled: select(items, 'handled').length,
     duplicates: duplicates + select(items, 'duplicate').length,
     deadLettered: select(items, 'deadLettered').length,

@@ -29,6 +29,8 @@ export interface CallbackContext {
   readonly attempt: number;
   /** Aborts when the callback took too long, its lease has ended, another receiver took the work over, or a shutdown is forced. */
   readonly signal: AbortSignal;
+  /** The account that the webhook is for: what your function `secret` or the option `account` of `process` named. Default: none. */
+  readonly account: string | undefined;
 }
 
 /** The second argument of `onEvent`. */
@@ -66,8 +68,13 @@ export interface WebhookCallbacks {
   readonly onProofOfDelivery?:
     | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string }) => unknown)
     | undefined;
-  /** Called without deduplication for messages that have an unknown topic, no events or no callback. Default: none. */
-  readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
+  /**
+   * Called without deduplication for messages that have an unknown topic, no events or no callback. The second argument has the
+   * account, if you named one. Default: none.
+   */
+  readonly onOther?:
+    | ((message: WebhookMessage, context?: { readonly account: string }) => unknown)
+    | undefined;
 }
 
 /** The second argument of `onError`. */
@@ -137,6 +144,11 @@ export interface ProcessOptions {
    * A webhook keeps its own `generatedAt`. Default: now.
    */
   readonly receivedAt?: Date | undefined;
+  /**
+   * Your name of the account that the body or the results belong to, if you have several. It is a part of each key, so that events
+   * of two accounts are never taken for the same. Default: none.
+   */
+  readonly account?: string | undefined;
 }
 
 export const CALLBACK_OPTIONS = {

@@ -68,9 +68,10 @@ export interface KeyedMessage<Message extends WebhookMessage = WebhookMessage> {
 /** Reads a body as `parseWebhook` does, and builds the keys under which its contents are remembered. */
 export function readWebhook(
   body: unknown,
+  account?: string,
 ): Omit<ParsedWebhook, 'messages'> & { readonly messages: KeyedMessage[]; readonly isEnveloped: boolean } {
   const payload = decodeBody(body);
-  const reader = new ItemReader();
+  const reader = new ItemReader(account);
   if (!isJsonObject(payload)) {
     reader.reject(0, 'body', 'an object', payload);
   } else if (!Object.hasOwn(payload, 'trackings')) {
@@ -123,6 +124,11 @@ class ItemReader {
   duplicates = 0;
   isEnveloped = false;
   readonly #keys = new Set<string>();
+  readonly #account: string | undefined;
+
+  constructor(account: string | undefined) {
+    this.#account = account;
+  }
 
   read(sent: unknown, index: number): void {
     if (!isJsonObject(sent)) {
@@ -154,7 +160,7 @@ class ItemReader {
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
     const message: ProofOfDelivery = { ...checked, kind: 'proofOfDelivery' };
-    const key = buildKeyIfPossible(() => buildProofOfDeliveryKey(message));
+    const key = buildKeyIfPossible(() => buildProofOfDeliveryKey(message, this.#account));
     if (key === undefined) this.reject(index, 'data', 'less deeply nested', item['data']);
     else if (this.#isNew(key)) this.messages.push({ message, keys: [key] });
   }
@@ -175,7 +181,7 @@ class ItemReader {
         continue;
       }
       const event = this.#checked(webhookEventSchema, sentEvent, index, position);
-      const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event));
+      const key = buildKeyIfPossible(() => buildEventKey(envelope.tracker, event, this.#account));
       if (key === undefined) {
         const message = `\`events[${position}]\` has no \`eventId\`, and its content is nested too deeply to build a key from it`;
         addIssues(this.rejected, index, () => [{ path: [], code: 'invalid_type', message }]);

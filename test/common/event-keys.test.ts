@@ -43,6 +43,33 @@ describe('buildEventKey', () => {
     );
   });
 
+  test('an account → a part of the key; without an account, the key is as before', () => {
+    const build = (account?: string) => buildEventKey({ trackerId: 't1' }, { eventId: 'e1' }, account);
+    expect([build('acme'), build('a:b'), build()]).toEqual([
+      'tracking/events:%account=acme:t1:e1',
+      'tracking/events:%account=a%3Ab:t1:e1',
+      'tracking/events:t1:e1',
+    ]);
+  });
+
+  test('different accounts, or an account and none, whatever characters the ids have → different keys', () => {
+    const id = fc.string({ minLength: 1, maxLength: 3, unit: fc.constantFrom(':', 'a') });
+    const parts = fc.tuple(fc.option(id, { nil: undefined }), id, id);
+    const keysOf = ([account, trackerId, eventId]: readonly [string | undefined, string, string]) => {
+      const [message] = parseWebhook(payload(proofOfDelivery(trackerId))).messages;
+      const proof = message?.kind === 'proofOfDelivery' ? buildProofOfDeliveryKey(message, account) : '';
+      return [buildEventKey({ trackerId }, { eventId }, account), proof];
+    };
+    fc.assert(
+      fc.property(parts, parts, (one, other) => {
+        fc.pre(one[0] !== other[0]);
+        const others = keysOf(other);
+        expect(keysOf(one).filter((key) => others.includes(key))).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   test.each([{}, { eventId: null }, { eventId: '' }])('event id %j → a SHA-256 of the content', (id) => {
     const [key] = buildKeys(tracking('t1', { ...id, status: 'Arrived' }));
     expect(key).toMatch(/^tracking\/events:t1:sha256-[0-9a-f]{64}$/);
