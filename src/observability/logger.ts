@@ -83,20 +83,21 @@ export function resolveLogger(
 
 const LINE_EVERY_MS = 60_000;
 
-/** Allows one log line a minute: returns how many lines were left out before it, or undefined if this one is left out, too. */
-export function limitLines(): () => number | undefined {
-  let nextLineAt = Number.NEGATIVE_INFINITY;
-  let leftOut = 0;
-  return () => {
+/**
+ * Allows one log line a minute for each of a few reasons: returns how many lines were left out before it, or undefined if this line
+ * is left out, too.
+ */
+export function limitLines(): (reason?: string) => number | undefined {
+  const lines = new Map<string, { readonly nextLineAt: number; leftOut: number }>();
+  return (reason = '') => {
     const now = systemClock.now();
-    if (now < nextLineAt) {
-      leftOut += 1;
+    const latest = lines.get(reason);
+    if (latest !== undefined && now < latest.nextLineAt) {
+      latest.leftOut += 1;
       return undefined;
     }
-    const count = leftOut;
-    nextLineAt = now + LINE_EVERY_MS;
-    leftOut = 0;
-    return count;
+    lines.set(reason, { nextLineAt: now + LINE_EVERY_MS, leftOut: 0 });
+    return latest?.leftOut ?? 0;
   };
 }
 

@@ -57,9 +57,10 @@ interface BodyProcessor {
 
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
-   * The webhook secret, a list of secrets, a function that returns them for each webhook, or `false` to accept webhooks from
-   * anyone. Required: `undefined` is refused, so that a missing environment variable does not turn
-   * the check off.
+   * The webhook secret, a list of secrets, a function that returns them for each request, or `false` to accept webhooks from
+   * anyone. Required: `undefined` is refused, so that a missing environment variable does not turn the check off. The function gets
+   * the request, and can return `{ secret, account }` if webhooks of several accounts come in. If it returns nothing, the response
+   * is 401.
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** A `WebhookInbox` that you created, for example to share it among handlers. Default: a new inbox with `store`. */
@@ -71,12 +72,34 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /** Milliseconds after which the response is 503, although the work goes on. The sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
   /** Called with the outcome and the counts of each webhook that was handled, even after `deadlineMs`. Default: none. */
-  readonly onReport?: ((report: WebhookReport) => void) | undefined;
+  readonly onReport?: ReportCallback | undefined;
   /**
-   * Called for each request that gets 400, 401, 413 or 415, and each time that your function `secret` or your own `inbox` fails.
-   * Default: writes to `logger`, at most one refusal a minute.
+   * Called for each request that gets 400, 401, 413 or 415, and each time that your function `secret` or your own `inbox` fails or
+   * other code has read the body. Default: writes to `logger`, at most one line a minute for each reason.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
+}
+
+/** A function that gets the report of each webhook that was handled. */
+export interface ReportCallback {
+  (report: WebhookReport): void;
+  /** Called for each request that was refused before it was handled, also if `onRefused` is set. Default: none. */
+  readonly refused?: ((refusal: WebhookRefusal) => void) | undefined;
+}
+
+/** A request that was refused. */
+export interface WebhookRefusal {
+  /** The `outcome` in the body of the response. */
+  readonly reason:
+    | 'unauthorized'
+    | 'invalid_body'
+    | 'body_too_long'
+    | 'unsupported_media_type'
+    | 'method_not_allowed'
+    | 'failed'
+    | 'closing';
+  /** The status of the response. */
+  readonly status: number;
 }
 
 /** Responds to webhook requests; made by `createWebhookHandler`. */
@@ -115,7 +138,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
 
   async function receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(isClosing ? 'closing' : 'alive', request);
-    if (request.method !== 'POST') return respond('method_not_allowed', request);
+    if (request.method !== 'POST') return refuse(request, 'method_not_allowed');
     // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
     // controller of its own, because in a Worker a signal belongs to the request that made it.
     const controller = new AbortController();
@@ -136,35 +159,40 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     const { signal } = controller;
     const startedAt = systemClock.now();
     try {
-      await authenticate(request.headers.get('authorization'));
-      if (signal.aborted || isClosing) return respond('closing', request);
-      const mismatch = findMediaTypeError(request.headers);
+      const account = await authenticate(request);
+      if (signal.aborted) return respond('deadline', request);
+      if (isClosing) return refuse(request, 'closing');
+      const mismatch = findMediaTypeError(request);
       if (mismatch !== undefined) {
-        return refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
+        return refuse(request, 'unsupported_media_type', new WebhookParseError(mismatch));
       }
       const read = await readRequestBody(request, maxBodyBytes, signal);
+      if (signal.aborted) return respond('deadline', request);
       // The sender redelivers what did not enter the inbox.
-      if (signal.aborted || isClosing) return respond('closing', request);
+      if (isClosing) return refuse(request, 'closing');
       if (read === undefined) {
         const message = `The webhook body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
-        return refuse(request, new WebhookParseError(message), 'body_too_long');
+        return refuse(request, 'body_too_long', new WebhookParseError(message));
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
       const busyTimeoutMs = Math.max(0, leftMs - RESPONSE_MARGIN_MS);
-      const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal });
+      const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal, account });
       underWay.set(controller, work);
       const report = await work.finally(() => underWay.delete(controller));
       if (onReport !== undefined) callGuarded(() => onReport(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
-      if (error instanceof WebhookAuthenticationError) return refuse(request, error, 'unauthorized');
-      return refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
+      if (error instanceof WebhookAuthenticationError) return refuse(request, 'unauthorized', error);
+      return refuse(request, error instanceof WebhookParseError ? 'invalid_body' : 'failed', error);
     }
   }
 
-  function refuse(request: Request, error: unknown, kind: ResponseKind): Response {
-    callGuarded(() => onRefused(error, request));
-    return respond(kind, request);
+  /** @param error - default: nobody is told, because the request is of no interest or comes again */
+  function refuse(request: Request, reason: WebhookRefusal['reason'], error?: unknown): Response {
+    const response = respond(reason, request);
+    callGuarded(() => onReport?.refused?.({ reason, status: response.status }));
+    if (error !== undefined) callGuarded(() => onRefused(error, request, reason));
+    return response;
   }
 
   async function close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -197,7 +225,7 @@ const handlerOptions = z.strictObject({
   ).optional(),
   maxBodyBytes: countOption(1).default(2 * 2 ** 20),
   deadlineMs: timeoutOption.default(12_000),
-  onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
+  onReport: functionOption<ReportCallback>().optional(),
   onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
 } satisfies OptionShape<HandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
@@ -209,6 +237,7 @@ function resolveHandlerOptions(options: WebhookHandlerOptions) {
   );
   const { onEvent, onEvents, onProofOfDelivery, onOther, ...inboxOptions } = others;
   if (inbox !== undefined) rejectInboxOptions(options);
+  const logRefusal = logRefusals(resolveLogger(inboxOptions.logger));
   return {
     callbacks: checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther }),
     authenticate: buildAuthenticator(secret),
@@ -216,7 +245,8 @@ function resolveHandlerOptions(options: WebhookHandlerOptions) {
     maxBodyBytes,
     deadlineMs,
     onReport,
-    onRefused: onRefused ?? logRefusals(resolveLogger(inboxOptions.logger)),
+    onRefused: (error: unknown, request: Request, reason: WebhookRefusal['reason']) =>
+      onRefused === undefined ? logRefusal(error, reason) : onRefused(error, request),
   };
 }
 
@@ -239,20 +269,17 @@ function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): Web
   return new WebhookInbox({ ...options, store: options.store ?? new MemoryDedupeStore() });
 }
 
-function logRefusals(logger: LogAdapter): (error: unknown) => void {
-  // Log at most one refusal a minute, because anyone can send requests that are refused.
+/** Logs at most one line a minute for each reason, because anyone can send requests that are refused. */
+function logRefusals(logger: LogAdapter) {
   const countLeftOut = limitLines();
-  return (error) => {
-    if (!(error instanceof WebhookAuthenticationError || error instanceof WebhookParseError)) {
-      logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
-      return;
-    }
-    const leftOut = countLeftOut();
+  return (error: unknown, reason: WebhookRefusal['reason']) => {
+    // A missing token must not hide a wrong one. The messages of these errors are constant.
+    const leftOut = countLeftOut(error instanceof WebhookAuthenticationError ? error.message : reason);
     if (leftOut === undefined) return;
-    logger.warn(
-      `Refused a webhook: ${error.message}`,
-      leftOut === 0 ? undefined : { similarLinesLeftOut: leftOut },
-    );
+    const fields = leftOut === 0 ? {} : { similarLinesLeftOut: leftOut };
+    if (reason === 'failed')
+      logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { ...fields, err: error });
+    else logger.warn(`Refused a webhook: ${formatError(error)}`, leftOut === 0 ? undefined : fields);
   };
 }
 

@@ -2,12 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import { keepParsedBody } from './request.ts';
 
-/** A request of `node:http` or Express; a body parser may have added `body` and `rawBody`. */
-interface NodeRequest extends IncomingMessage {
+/**
+ * A request of `node:http`, Express or Koa; a body parser may have added `body` and `rawBody`. It is no interface, because some
+ * parsers declare `rawBody` on `IncomingMessage` with another type.
+ */
+type NodeRequest = IncomingMessage & {
   body?: unknown;
   /** The body as it came; used instead of `body`. */
   rawBody?: unknown;
-}
+  /** The path as it was sent. Express takes the path at which a handler is mounted out of `url`. */
+  originalUrl?: string;
+};
 
 interface FastifyLikeRequest {
   readonly raw: IncomingMessage;
@@ -30,8 +35,9 @@ export interface NodeHandler {
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
- * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. If the body is parsed already
- * (`express.json()`, Fastify's own parser), the parser's length limit and its responses to broken bodies apply first.
+ * Adapts a handler of web-standard requests to `node:http`, Express, Fastify and Koa. If the body is parsed already
+ * (`express.json()`, Fastify's own parser), the parser's length limit and its responses to broken bodies apply first. If it was
+ * read and not kept, reading the request fails with a `ConfigurationError`, which also goes to `next`.
  *
  * @param handler - usually from `createWebhookHandler`
  * @returns a listener or route handler; an error of `handler` goes to `next`, or becomes a 500
@@ -48,7 +54,7 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
     const parsed = incoming.rawBody ?? incoming.body;
     const { request, response } = unwrap(incoming, reply);
     try {
-      await serve(handler, request, parsed, response);
+      await serve(handler, request, parsed, response, next);
     } catch (error) {
       if (next !== undefined) next(error);
       else if (!response.headersSent) response.writeHead(500).end();
@@ -75,6 +81,7 @@ async function serve(
   incoming: NodeRequest,
   parsed: unknown,
   outgoing: ServerResponse,
+  next: ((error?: unknown) => void) | undefined,
 ): Promise<void> {
   if (FORBIDDEN_METHODS.has(incoming.method ?? '')) {
     await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
@@ -82,49 +89,82 @@ async function serve(
   }
   // The sender has closed the connection, so the missing body is not an error of the framework or of the app.
   if (outgoing.destroyed && parsed === undefined) return;
-  const request = toWebRequest(incoming, parsed);
-  await send(outgoing, await handler(request));
+  let misread: Error | undefined;
+  const request = toWebRequest(incoming, parsed, (error) => {
+    misread = error;
+  });
+  const response = await handler(request);
+  if (misread !== undefined && next !== undefined) return next(misread);
+  await send(outgoing, response);
   // Cancelling drains the rest of the body, so that the connection can serve its next request.
   if (request.body?.locked === false) await request.body.cancel();
 }
 
-function toWebRequest(incoming: IncomingMessage, parsed: unknown): Request {
+/** @param onMisread - called if the handler reads a body that was read before and not kept */
+function toWebRequest(
+  incoming: NodeRequest,
+  parsed: unknown,
+  onMisread: (error: ConfigurationError) => void,
+): Request {
   const method = incoming.method ?? 'GET';
-  const headers = new Headers();
-  for (let index = 0; index < incoming.rawHeaders.length; index += 2) {
-    const name = incoming.rawHeaders[index] ?? '';
-    if (!name.startsWith(':')) headers.append(name, incoming.rawHeaders[index + 1] ?? '');
-  }
   const url = toUrl(incoming);
+  const headers = toWebHeaders(incoming);
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers });
   const isRead = incoming.readableDidRead || !incoming.readable;
-  if (isRead && parsed === undefined) {
-    throw new ConfigurationError(
-      'The request body was read before the webhook handler was called; call the handler before the code that reads bodies, or let that code set `request.body` or `request.rawBody`',
-    );
-  }
+  const streamRead = () => (parsed === undefined ? streamMisread(onMisread) : streamParsedBody(parsed));
   // `duplex` is required for a stream and missing in the type.
   const init: RequestInit & { duplex: 'half' } = {
     method,
     headers,
-    body: isRead ? streamParsedBody(parsed) : streamBody(incoming),
+    body: isRead ? streamRead() : streamBody(incoming),
     duplex: 'half',
   };
   const request = new Request(url, init);
-  if (isRead) keepParsedBody(request, parsed);
+  if (isRead && parsed !== undefined) keepParsedBody(request, parsed);
   return request;
 }
 
-function toUrl(incoming: IncomingMessage): URL {
-  try {
-    const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`);
-    // A `Request` refuses a URL with credentials, which any sender can write into the `Host` header.
-    url.username = '';
-    url.password = '';
-    return url;
-  } catch {
-    return new URL('http://localhost/');
+/** Reads `headers`, because some hosts leave `rawHeaders` empty, and because middleware changes `headers`. */
+function toWebHeaders({ headers }: IncomingMessage): Headers {
+  const webHeaders = new Headers();
+  for (const [name, value = []] of Object.entries(headers)) {
+    for (const line of [value].flat()) {
+      try {
+        webHeaders.append(name, line);
+      } catch {
+        // HTTP/2 has names such as `:path`, and middleware can set values that no header can contain.
+      }
+    }
   }
+  return webHeaders;
+}
+
+function toUrl({ originalUrl, url = '/', headers }: NodeRequest): URL {
+  const target = originalUrl ?? url;
+  let webUrl: URL;
+  try {
+    // If the text were resolved against a base URL, the first part of `//a/b` would become the host.
+    webUrl = new URL(target.startsWith('/') ? `http://localhost${target}` : target, 'http://localhost');
+  } catch {
+    webUrl = new URL('http://localhost');
+  }
+  // A `Request` refuses a URL with credentials. An invalid host is ignored.
+  webUrl.username = '';
+  webUrl.password = '';
+  webUrl.host = headers.host ?? String(headers[':authority'] ?? 'localhost');
+  return webUrl;
+}
+
+/** The body of a request that was read before, and whose text is lost. */
+function streamMisread(onMisread: (error: ConfigurationError) => void): ReadableStream<Uint8Array> {
+  const pull = () => {
+    const error = new ConfigurationError(
+      'The request body was read before the webhook handler was called; call the handler before the code that reads bodies, or let that code set `body` or `rawBody` on the request of Node (with Koa: `ctx.req.body = ctx.request.body`)',
+    );
+    onMisread(error);
+    throw error;
+  };
+  return new ReadableStream({ pull }, { highWaterMark: 0 });
 }
 
 /** Streams a parsed body to handlers that read the request themselves; serializes it only when it is read. */

@@ -1,40 +1,88 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { onAbort } from '../common/abort.ts';
-import { kindOf, quoteValue } from '../common/validation.ts';
+import { refuseOption, rejectOption } from '../common/check-options.ts';
+import { isJsonObject, kindOf, quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 import { formatError } from '../observability/logger.ts';
 
 type WebhookSecret = string | readonly string[];
-export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
 
-/** Builds the check of the `Authorization` header, which contains one shared secret as a bearer token (docs/service.md 8.4). */
+/** The parts of a request that tell which account a webhook is for. */
+export interface WebhookRequestInfo {
+  /**
+   * The whole URL, with its query. `toNodeHandler` takes the host from the `Host` header, and the path as it was sent, also where
+   * Express has mounted the handler at a path. The protocol is always `http:` then.
+   */
+  readonly url: string;
+  /** Always `POST`. */
+  readonly method: string;
+  /** The headers. Anyone can send a request, so the headers prove nothing. */
+  readonly headers: Headers;
+}
+
+/** The secret of one of several accounts. */
+export interface AccountSecret {
+  /** The webhook secret of the account, or a list of secrets. */
+  readonly secret: WebhookSecret | null | undefined;
+  /** Your name of the account. Callbacks and the report get it, and it is a part of each key. Default: none. */
+  readonly account?: string | undefined;
+}
+
+type FoundSecret = WebhookSecret | AccountSecret | null | undefined;
+export type WebhookSecretSource =
+  | WebhookSecret
+  | ((request: WebhookRequestInfo) => FoundSecret | Promise<FoundSecret>);
+
+/**
+ * Builds the check of the `Authorization` header, which contains a shared secret as a bearer token (docs/service.md 8.4). The check
+ * resolves to the account that the `secret` function returned, if any.
+ */
 export function buildAuthenticator(
   secret: WebhookSecretSource | false | undefined,
-): (authorization: string | null) => void | Promise<void> {
-  if (secret === false) return () => {};
+): (request: Request) => Promise<string | undefined> {
+  if (secret === false) return async () => undefined;
   if (typeof secret !== 'function') {
-    const digests = digestSecrets(secret);
-    return (authorization) => checkBearer(authorization, digests);
+    const digests = digestSecrets(secret, false);
+    return async ({ headers }) => {
+      checkBearer(headers, digests);
+      return undefined;
+    };
   }
-  return async (authorization) => {
-    let current: WebhookSecret;
+  return async ({ url, method, headers }) => {
+    let returned: unknown;
     try {
-      current = await secret();
+      returned = await secret({ url, method, headers });
     } catch (cause) {
       throw new ConfigurationError(
         `The \`secret\` function threw an error, so the webhook could not be checked: ${formatError(cause)}`,
         { cause },
       );
     }
-    if (!current || (typeof current !== 'string' && !Array.isArray(current)))
-      throw new ConfigurationError(
-        `The \`secret\` function returned ${kindOf(current)}; return the webhook secret, or a list of secrets`,
+    const { found, account } = readReturned(returned);
+    if (found === undefined || found === null || (Array.isArray(found) && found.length === 0)) {
+      throw new WebhookAuthenticationError(
+        'The `secret` function returned no secret for the request of a webhook',
       );
-    checkBearer(authorization, digestSecrets(current));
+    }
+    checkBearer(headers, digestSecrets(found, true));
+    return account;
   };
 }
 
-function checkBearer(authorization: string | null, digests: readonly Buffer[]): void {
+function readReturned(returned: unknown): { readonly found: unknown; readonly account?: string | undefined } {
+  if (!isJsonObject(returned)) return { found: returned };
+  const { secret: found, account } = returned;
+  if (!('secret' in returned)) rejectReturned('an object without the field `secret`');
+  if (account === undefined || (typeof account === 'string' && account !== '')) return { found, account };
+  return rejectReturned(`${kindOf(account)} as \`account\``, 'return a text that is not empty');
+}
+
+function rejectReturned(what: string, advice = 'return the webhook secret, or a list of secrets'): never {
+  throw new ConfigurationError(`The \`secret\` function returned ${what}; ${advice}`);
+}
+
+function checkBearer(headers: Headers, digests: readonly Buffer[]): void {
+  const authorization = headers.get('authorization');
   const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
   if (token === undefined) {
     const header = authorization ? 'an `Authorization` header of another kind' : 'no `Authorization` header';
@@ -60,23 +108,38 @@ function trimEnd(token: string): string {
   return token.slice(0, end);
 }
 
-function digestSecrets(secret: unknown): Buffer[] {
+/** Mistakes that would refuse every webhook: an environment file keeps quotes, and a header is copied with its first word. */
+const FAULTS: readonly (readonly [pattern: RegExp, fault: string, advice: string])[] = [
+  [/^\s|\s$/, 'begins or ends with white space', 'remove it'],
+  [/^["'`“”‘’]|["'`“”‘’]$/, 'begins or ends with a quote', 'remove the quotes'],
+  [
+    /^(?:authorization\s*:|bearer[\s:])/i,
+    'begins with a part of the `Authorization` header',
+    'remove this part',
+  ],
+  [/\p{Cc}/u, 'contains a line break or another control character', 'remove it'],
+];
+
+/** @param isReturned - true if the `secret` function returned the secret */
+function digestSecrets(secret: unknown, isReturned: boolean): Buffer[] {
   const secrets: unknown[] = Array.isArray(secret) ? secret : [secret];
-  if (secrets.length === 0) {
-    throw new ConfigurationError('`secret` is an empty list; pass at least one secret');
-  }
+  if (secrets.length === 0) rejectOption('secret', 'is an empty list', 'pass at least one secret');
   return secrets.map((value) => {
-    if (typeof value === 'string' && value !== '' && value.trim() === value) return digest(value, 'utf8');
-    if (value === undefined || value === '') {
-      throw new ConfigurationError(
-        '`secret` is missing; pass the webhook secret, or `false` to accept webhooks from anyone',
-      );
+    if (typeof value !== 'string' || value === '') {
+      if (isReturned) rejectReturned(secret === value ? kindOf(value) : `a list with ${kindOf(value)}`);
+      if (value === undefined || value === '')
+        rejectOption(
+          'secret',
+          'is missing',
+          'pass the webhook secret, or `false` to accept webhooks from anyone',
+        );
+      return refuseOption('secret', 'a string, a list of strings, a function or false', value, kindOf);
     }
-    throw new ConfigurationError(
-      typeof value === 'string'
-        ? '`secret` begins or ends with white space; remove it'
-        : `Expected \`secret\` to be a string, a list of strings, a function or false, got ${kindOf(value)}`,
-    );
+    const [, fault, advice = ''] = FAULTS.find(([pattern]) => pattern.test(value)) ?? [];
+    if (fault === undefined) return digest(value, 'utf8');
+    return isReturned
+      ? rejectReturned(`a secret that ${fault}`, advice)
+      : rejectOption('secret', fault, advice);
   });
 }
 
@@ -84,9 +147,11 @@ function digest(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   return createHash('sha256').update(text, encoding).digest();
 }
 
-export function findMediaTypeError(headers: Headers): string | undefined {
+export function findMediaTypeError(request: Request): string | undefined {
+  const { headers } = request;
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
-  if (encoding !== '' && encoding !== 'identity') {
+  // A body parser has unpacked the body, but leaves the header as it was.
+  if (encoding !== '' && encoding !== 'identity' && !parsedBodies.has(request)) {
     return `Expected an uncompressed body, got the \`content-encoding\` ${quoteValue(encoding)}`;
   }
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -120,6 +185,8 @@ export async function readRequestBody(
     return await readStream(request.body, maxBytes, deadline);
   } catch (cause) {
     if (deadline.aborted) return undefined;
+    // The adapter could not read the body.
+    if (cause instanceof ConfigurationError) throw cause;
     throw new WebhookParseError('The request body ended early', { cause });
   }
 }

@@ -1,9 +1,12 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
+import { bodyParser } from '@koa/bodyparser';
 import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
+import Koa from 'koa';
+import serverless from 'serverless-http';
 import { toNodeHandler, type WebhookHandler } from '../../src/webhooks/index.ts';
 import { listening, type Running } from './webhook-loopback.ts';
 
@@ -40,6 +43,45 @@ export const HOSTS: readonly Host[] = [
     start: (webhooks) => listenExpress(webhooks, express.raw({ limit: '20mb', type: () => true })),
   },
   {
+    name: 'Express 5 below a mounted path',
+    parses: false,
+    start: (webhooks) => listening(createServer(express().use('/webhooks', toNodeHandler(webhooks)))),
+  },
+  {
+    name: 'Express 5 in serverless-http',
+    parses: true,
+    start: (webhooks) => listenServerless(express().all('/webhooks', toNodeHandler(webhooks))),
+  },
+  {
+    name: 'Express 5 after express.json() in serverless-http',
+    parses: true,
+    start: (webhooks) => {
+      const app = express().use(express.json({ limit: '20mb' }));
+      return listenServerless(app.all('/webhooks', toNodeHandler(webhooks)));
+    },
+  },
+  {
+    name: 'Koa 3',
+    parses: false,
+    start: (webhooks) => {
+      const app = new Koa().use((context) => toNodeHandler(webhooks)(context.req, context.res));
+      return listening(createServer(app.callback()));
+    },
+  },
+  {
+    name: 'Koa 3 after its body parser',
+    parses: true,
+    start: (webhooks) => {
+      const app = new Koa().use(bodyParser({ jsonLimit: '20mb' })).use((context) => {
+        const request = Object.assign(context.req, { body: context.request.body });
+        return toNodeHandler(webhooks)(request, context.res);
+      });
+      // Koa logs each body that its parser refuses.
+      app.silent = true;
+      return listening(createServer(app.callback()));
+    },
+  },
+  {
     name: 'Fastify 5',
     parses: true,
     start: (webhooks) => listenFastify(webhooks, fastify({ bodyLimit: 20 * MIB })),
@@ -72,6 +114,29 @@ function listenExpress(webhooks: WebhookHandler, ...parsers: express.RequestHand
   const app = express();
   for (const parser of parsers) app.use(parser);
   return listening(createServer(app.all('/webhooks', toNodeHandler(webhooks))));
+}
+
+/** Sends each request to the app as an event of AWS Lambda with payload format 2.0, and the result back. */
+function listenServerless(app: express.Express): Promise<Running> {
+  const handle = serverless(app);
+  const toEvent = async (incoming: IncomingMessage) => {
+    const { method, url: rawPath, headers } = incoming;
+    const chunks: Buffer[] = await incoming.toArray();
+    const http = { method, path: rawPath, sourceIp: '127.0.0.1' };
+    const body = Buffer.concat(chunks).toString('base64');
+    return { version: '2.0', rawPath, headers, body, isBase64Encoded: true, requestContext: { http } };
+  };
+  const server = createServer(async (incoming, outgoing) => {
+    const result = await handle(await toEvent(incoming), {});
+    // Sound: this is what serverless-http returns for events of this format.
+    const { statusCode, headers, body } = result as {
+      statusCode: number;
+      headers: Record<string, string>;
+      body: string;
+    };
+    outgoing.writeHead(statusCode, headers).end(body);
+  });
+  return listening(server);
 }
 
 async function listenFastify(webhooks: WebhookHandler, app: ReturnType<typeof fastify>): Promise<Running> {

@@ -3,9 +3,11 @@ import { createServer, request as httpRequest, type RequestListener } from 'node
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { bodyParser } from '@koa/bodyparser';
 import express from 'express';
-import { expect, onTestFinished, test } from 'vitest';
-import { createWebhookHandler, toNodeHandler } from '../../src/webhooks/index.ts';
+import Koa from 'koa';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createWebhookHandler, type NodeHandler, toNodeHandler } from '../../src/webhooks/index.ts';
 import { buildPayload, connectClient, listening, SECRET } from './webhook-loopback.ts';
 
 async function serving(listener: RequestListener) {
@@ -68,7 +70,7 @@ test.each(['user:pw@x', 'user@x', ':@x', 'x:99999', '[::', '@'])(
   },
 );
 
-test('gzip that express.json() unpacked → 415', async () => {
+test('gzip that express.json() unpacked → 200, handled', async () => {
   const { webhooks, handled } = makeWebhooks();
   const app = express().use(express.json());
   app.post('/webhooks', toNodeHandler(webhooks));
@@ -77,7 +79,7 @@ test('gzip that express.json() unpacked → 415', async () => {
     headers: { 'content-encoding': 'gzip' },
     chunks: [gzipSync(buildPayload('e1'))],
   });
-  expect([response.status, handled]).toEqual([415, []]);
+  expect([response.status, handled]).toEqual([200, ['e1']]);
 });
 
 test('any other handler after express.json() → reads the body from the request', async () => {
@@ -90,6 +92,75 @@ test('any other handler after express.json() → reads the body from the request
   const response = await send({ chunks: ['{"a":[1,"é"]}'] });
   expect([response.status, JSON.parse(response.text)]).toEqual([202, { echo: { a: [1, 'é'] } }]);
 });
+
+test('Koa whose body parser keeps the body to itself → 500, and one line in the log of the handler', async () => {
+  const error = vi.fn();
+  const logger = { debug() {}, info() {}, warn() {}, error };
+  const webhooks = createWebhookHandler({ secret: SECRET, onEvent() {}, logger });
+  const app = new Koa().use(bodyParser()).use(({ req, res }) => toNodeHandler(webhooks)(req, res));
+  const { send } = await serving(app.callback());
+  const responses = [
+    await send({ chunks: [buildPayload('e1')] }),
+    await send({ chunks: [buildPayload('e1')] }),
+  ];
+  expect(responses.map(({ status, text }) => [status, JSON.parse(text)])).toEqual(
+    Array(2).fill([500, { success: false, outcome: 'failed' }]),
+  );
+  expect(error).toHaveBeenCalledExactlyOnceWith(
+    expect.stringContaining('The request body was read before the webhook handler was called'),
+    expect.anything(),
+  );
+});
+
+test('middleware that restores the secret and corrects the content type → 200', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const app = express().use((request, _response, next) => {
+    request.headers.authorization = `Bearer ${request.get('x-forwarded-secret')}`;
+    request.headers['content-type'] = 'application/json';
+    next();
+  });
+  app.post('/webhooks', toNodeHandler(webhooks));
+  const { send } = await serving(app);
+  const headers = { authorization: 'proxy', 'content-type': 'text/plain', 'x-forwarded-secret': SECRET };
+  expect((await send({ headers, chunks: [buildPayload('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test.each<[string, (handler: NodeHandler) => RequestListener]>([
+  ['a path that Express has mounted', (handler) => express().use('/hooks', handler)],
+  [
+    'a router below a mounted path',
+    (handler) => express().use('/hooks', express.Router().use('/:account', handler)),
+  ],
+  ['a route of Express', (handler) => express().all('/hooks/:account', handler)],
+  ['node:http', (handler) => handler],
+])(
+  'a `secret` function behind %s → gets the whole path, and the callback gets the account',
+  async (_title, wrap) => {
+    const handled: unknown[] = [];
+    const webhooks = createWebhookHandler({
+      secret: ({ url }) => {
+        const { pathname, searchParams } = new URL(url);
+        return searchParams.get('v') === '1' && pathname === '/hooks/acme'
+          ? { secret: SECRET, account: pathname.slice('/hooks/'.length) }
+          : undefined;
+      },
+      onRefused: () => {},
+      onEvent: (_event, { account }) => void handled.push(account),
+    });
+    const { port } = await serving(wrap(toNodeHandler(webhooks)));
+    const post = async (path: string) => {
+      const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
+      const url = `http://127.0.0.1:${port}${path}`;
+      return (await fetch(url, { method: 'POST', headers, body: buildPayload('e1') })).status;
+    };
+    expect([await post('/hooks/acme?v=1'), await post('/hooks/bolt?v=1'), handled]).toEqual([
+      200,
+      401,
+      ['acme'],
+    ]);
+  },
+);
 
 test('a server of HTTP/2, whose requests have pseudo-headers → handled', async () => {
   const { webhooks, handled } = makeWebhooks();

@@ -58,3 +58,23 @@ test('a function around the process of an inbox, without types of its own → a 
     }),
   ).toBeFunction();
 });
+
+test('a `secret` function of the request → compiles with every form of its result', () => {
+  const { secret } = {} as { secret: Exclude<WebhookHandlerOptions['secret'], false | undefined> };
+  expectTypeOf<() => string>().toExtend<typeof secret>();
+  expectTypeOf<() => Promise<string[]>>().toExtend<typeof secret>();
+  expectTypeOf<() => string | undefined>().toExtend<typeof secret>();
+  expectTypeOf<() => Promise<{ secret: string; account: string } | null>>().toExtend<typeof secret>();
+  expectTypeOf<() => number>().not.toExtend<typeof secret>();
+  createWebhookHandler({
+    secret: ({ url, method, headers }) => {
+      expectTypeOf(url).toBeString();
+      expectTypeOf(method).toBeString();
+      expectTypeOf(headers).toEqualTypeOf<Headers>();
+      return { secret: ['old', 'new'], account: 'acme' };
+    },
+    onEvent: (_event, { account }) => expectTypeOf(account).toEqualTypeOf<string | undefined>(),
+    onOther: (_message, context) => expectTypeOf(context?.account).toEqualTypeOf<string | undefined>(),
+    onReport: ({ account }) => expectTypeOf(account).toEqualTypeOf<string | undefined>(),
+  });
+});

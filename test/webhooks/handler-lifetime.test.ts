@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
+import type { ProcessOptions, WebhookReport } from '../../src/webhooks/index.ts';
 import { deferred } from '../support/deferred.ts';
 import { makeHandler, post, SECRET, webhook } from './make-handler.ts';
 import { E1, ScriptedStore, useFakeTimers } from './support.ts';
@@ -254,4 +255,23 @@ describe('in a Worker', () => {
     makeHandler();
     expect(made).not.toHaveBeenCalled();
   });
+});
+
+test('webhooks that are done → forgotten, so a forced shutdown aborts only the signal of the one that still runs', async () => {
+  const signals: AbortSignal[] = [];
+  const report = { outcome: 'done' } as WebhookReport; // The handler reads nothing else.
+  const process = async (_body: unknown, _callbacks: unknown, options: ProcessOptions = {}) => {
+    if (options.signal !== undefined) signals.push(options.signal);
+    if (signals.length === 2) throw new Error('no database');
+    return signals.length === 3 ? hanging() : report;
+  };
+  const handler = makeHandler({ inbox: { process }, onRefused: () => {} });
+  await handler(webhook('done'));
+  await handler(webhook('failed'));
+  void handler(webhook('under way'));
+  await vi.advanceTimersByTimeAsync(1);
+  const closed = handler.close({ timeoutMs: 0 });
+  await vi.advanceTimersByTimeAsync(10_000);
+  await closed;
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, true]);
 });

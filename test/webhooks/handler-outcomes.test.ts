@@ -127,6 +127,32 @@ describe('no onRefused', () => {
     expect(JSON.stringify(calls)).not.toMatch(/a-name|wrong"/);
   });
 
+  test('requests refused for several reasons in a minute → one line for each reason', async () => {
+    const handler = makeHandler();
+    const requests = () => [
+      post(E1, { authorization: 'Bearer wrong' }),
+      post(E1, { authorization: undefined }),
+      post(E1, { 'content-type': 'text/plain' }),
+      post(E1, { 'content-encoding': 'gzip' }),
+      post('{'),
+      post(E1, { 'content-length': '99999999' }),
+    ];
+    for (const request of [...requests(), ...requests()]) await handler(request);
+    const lines = vi.mocked(console.warn).mock.calls.map(([line]) => String(line));
+    expect(lines).toEqual([
+      expect.stringContaining('another bearer token'),
+      expect.stringContaining('without a bearer token'),
+      expect.stringContaining('`content-type`'),
+      expect.stringContaining('is not valid JSON'),
+      expect.stringContaining('is longer than'),
+    ]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await handler(post('{'));
+    expect(console.warn).toHaveBeenLastCalledWith(
+      expect.stringMatching(/is not valid JSON .*"similarLinesLeftOut":1/),
+    );
+  });
+
   test('a store that is down for a minute → one line, then one with the number of unlogged failures', async () => {
     const store = new ScriptedStore();
     store.before = failing;

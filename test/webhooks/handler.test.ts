@@ -93,6 +93,13 @@ describe('authentication', () => {
     ['resolves to several', 200, async () => ['old', SECRET]],
     ['returns another one', 401, async () => 'whsec-2'],
     ['returns none', 500, () => ''],
+    ['returns undefined', 401, () => undefined],
+    ['resolves to null', 401, async () => null],
+    ['returns an empty list', 401, () => []],
+    ['returns an account without a secret', 401, () => ({ secret: undefined, account: 'acme' })],
+    ['returns the secret of an account', 200, () => ({ secret: SECRET, account: 'acme' })],
+    ['resolves to secrets without an account', 200, async () => ({ secret: ['old', SECRET] })],
+    ['returns another secret of an account', 401, () => ({ secret: 'whsec-2', account: 'acme' })],
     ['rejects', 500, () => Promise.reject(new Error('no vault'))],
   ])('a `secret` function that %s → %i', async (_title, status, secret) => {
     expect((await sendBearer({ secret }, `Bearer ${SECRET}`)).status).toBe(status);
@@ -107,10 +114,72 @@ describe('authentication', () => {
     expect(secret).toHaveBeenCalledTimes(2);
   });
 
+  test('a `secret` function → gets URL, method and headers of the request', async () => {
+    const secret = vi.fn((_request: unknown) => SECRET);
+    await makeHandler({ secret })(webhook('e1'));
+    const [request] = secret.mock.calls[0] ?? [];
+    expect(request).toEqual({
+      url: 'https://app.example.test/webhooks',
+      method: 'POST',
+      headers: expect.any(Headers),
+    });
+  });
+
+  test('a `secret` function that returns nothing → 401, nothing read or handled, one line a minute', async () => {
+    const [warn, onEvent] = [vi.fn(), vi.fn()];
+    const handler = makeHandler({
+      secret: () => undefined,
+      onEvent,
+      logger: { debug() {}, info() {}, warn, error() {} },
+    });
+    const requests = [webhook('e1'), webhook('e2')];
+    const statuses = [];
+    for (const request of requests) statuses.push((await handler(request)).status);
+    expect([statuses, requests.map(({ bodyUsed }) => bodyUsed)]).toEqual([
+      [401, 401],
+      [false, false],
+    ]);
+    expect(onEvent).not.toHaveBeenCalled();
+    expect(warn.mock.calls).toEqual([
+      [
+        '[tracking-client] Refused a webhook: The `secret` function returned no secret for the request of a webhook',
+      ],
+    ]);
+  });
+
   test.each([
     ['empty', '', MISSING],
     ['spaces', '  ', '`secret` begins or ends with white space; remove it'],
     ['a line break at its end', 's3cret\n', '`secret` begins or ends with white space; remove it'],
+    ['double quotes', '"s3cret"', '`secret` begins or ends with a quote; remove the quotes'],
+    ['single quotes', "'s3cret'", '`secret` begins or ends with a quote; remove the quotes'],
+    ['a quote at its end', 's3cret`', '`secret` begins or ends with a quote; remove the quotes'],
+    ['typographic quotes', '“s3cret”', '`secret` begins or ends with a quote; remove the quotes'],
+    [
+      'a scheme',
+      'Bearer s3cret',
+      '`secret` begins with a part of the `Authorization` header; remove this part',
+    ],
+    [
+      'a scheme in lower case with a colon',
+      'bearer: s3cret',
+      '`secret` begins with a part of the `Authorization` header; remove this part',
+    ],
+    [
+      'a whole header',
+      'Authorization: Bearer s3cret',
+      '`secret` begins with a part of the `Authorization` header; remove this part',
+    ],
+    [
+      'a line break inside',
+      's3cret\nother',
+      '`secret` contains a line break or another control character; remove it',
+    ],
+    [
+      'a list with a quoted one',
+      ['s3cret', '"s3cret"'],
+      '`secret` begins or ends with a quote; remove the quotes',
+    ],
     ['undefined', undefined, MISSING],
     ['a number', 5, 'Expected `secret` to be a string, a list of strings, a function or false, got a number'],
     ['an empty list', [], '`secret` is an empty list; pass at least one secret'],
@@ -122,12 +191,33 @@ describe('authentication', () => {
   });
 });
 
+const SECRETS = 'return the webhook secret, or a list of secrets';
+
 test.each([
-  ['undefined', undefined, 'undefined'],
-  ['false', false, 'a boolean'],
-  ['an empty string', '', 'an empty string'],
+  ['false', false, `a boolean; ${SECRETS}`],
+  ['an empty string', '', `an empty string; ${SECRETS}`],
+  ['a number', 5, `a number; ${SECRETS}`],
+  ['a list with an empty string', ['s3cret', ''], `a list with an empty string; ${SECRETS}`],
+  ['an object without a secret', { account: 'acme' }, `an object without the field \`secret\`; ${SECRETS}`],
+  ['false for an account', { secret: false, account: 'acme' }, `a boolean; ${SECRETS}`],
+  [
+    'an empty account',
+    { secret: SECRET, account: '' },
+    'an empty string as `account`; return a text that is not empty',
+  ],
+  [
+    'a number as account',
+    { secret: SECRET, account: 7 },
+    'a number as `account`; return a text that is not empty',
+  ],
+  ['quotes', '"s3cret"', 'a secret that begins or ends with a quote; remove the quotes'],
+  [
+    'a scheme',
+    ['Bearer s3cret'],
+    'a secret that begins with a part of the `Authorization` header; remove this part',
+  ],
 ])(
-  'a function as `secret` that returns %s → 500, and the log says what it returned',
+  'a function as `secret` that returns %s → 500, and the log says what it returned, but not the secret',
   async (_, returned, got) => {
     const error = vi.fn();
     const logger = { debug() {}, info() {}, warn() {}, error };
@@ -135,9 +225,10 @@ test.each([
     const handler = makeHandler({ secret: () => returned as string, logger });
     expect((await handler(webhook('e1'))).status).toBe(500);
     expect(error).toHaveBeenCalledWith(
-      `[tracking-client] Responded to a webhook with 500: The \`secret\` function returned ${got}; return the webhook secret, or a list of secrets`,
+      `[tracking-client] Responded to a webhook with 500: The \`secret\` function returned ${got}`,
       expect.anything(),
     );
+    expect(inspect(error.mock.calls, { depth: 9 })).not.toContain('s3cret');
   },
 );
 

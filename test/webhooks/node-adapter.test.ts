@@ -124,11 +124,116 @@ test.each<[string, number, unknown]>([
   expect(response.statusCode).toBe(status);
 });
 
-test('a body that middleware read and did not keep → the error goes to next', async () => {
-  const incoming = await readRequest();
-  const next = vi.fn();
-  await toNodeHandler(makeHandler())(incoming, new ServerResponse(incoming), next);
-  expect(next).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'ConfigurationError' }));
+describe('a body that other code has read and not kept', () => {
+  const isMisread = expect.objectContaining({
+    name: 'ConfigurationError',
+    message: expect.stringMatching(
+      /^The request body was read before the webhook handler was called; .*rawBody/,
+    ),
+  });
+
+  test('a host with next → the error goes to onRefused and to next', async () => {
+    const incoming = await readRequest();
+    const [next, onRefused] = [vi.fn(), vi.fn()];
+    const response = new ServerResponse(incoming);
+    await toNodeHandler(makeHandler({ onRefused }))(incoming, response, next);
+    expect(response.headersSent).toBe(false);
+    expect(next).toHaveBeenCalledExactlyOnceWith(isMisread);
+    expect(onRefused).toHaveBeenCalledExactlyOnceWith(isMisread, expect.any(Request));
+  });
+
+  test('a host without next → 500 with JSON, and one line a minute', async () => {
+    const error = vi.fn();
+    const handler = makeHandler({ logger: { debug() {}, info() {}, warn() {}, error } });
+    const responses = [];
+    for (let count = 0; count < 3; count += 1) responses.push(await receive(await readRequest(), handler));
+    expect(responses.map(({ statusCode }) => statusCode)).toEqual([500, 500, 500]);
+    expect(responses[0]?.getHeader('content-type')).toBe('application/json');
+    expect(error).toHaveBeenCalledExactlyOnceWith(
+      expect.stringContaining('Responded to a webhook with 500: The request body was read before'),
+      expect.objectContaining({ err: isMisread }),
+    );
+  });
+
+  test('a wrong secret → 401, because the body does not matter', async () => {
+    const incoming = await readRequest();
+    const next = vi.fn();
+    const response = new ServerResponse(incoming);
+    const handler = makeHandler({ secret: 'another', onRefused: () => {} });
+    await toNodeHandler(handler)(incoming, response, next);
+    expect([response.statusCode, next.mock.calls]).toEqual([401, []]);
+  });
+
+  test('another handler that does not read the body → its response is sent', async () => {
+    const incoming = await readRequest();
+    const response = new ServerResponse(incoming);
+    await toNodeHandler(async () => new Response(null, { status: 204 }))(incoming, response, vi.fn());
+    expect(response.statusCode).toBe(204);
+  });
+});
+
+describe('headers', () => {
+  test.each<[string, object, object]>([
+    [
+      'a host that leaves `rawHeaders` empty → as in `headers`',
+      { rawHeaders: [] },
+      { 'x-a': '1', 'x-b': '1, 2' },
+    ],
+    [
+      'middleware that changes `headers` → the changed ones',
+      { headers: { 'x-a': 'changed', 'x-new': 'new' } },
+      { 'x-a': 'changed', 'x-new': 'new' },
+    ],
+    [
+      'values that no header can contain → left out',
+      {
+        headers: {
+          'x-a': '1',
+          ':path': '/',
+          'x-emoji': '📦',
+          'x-line': 'a\nb',
+          'x-none': undefined,
+          'a b': '1',
+        },
+      },
+      { 'x-a': '1' },
+    ],
+    [
+      'values of other types → their text',
+      { headers: { 'x-a': 5, 'x-b': [true, 'b'] } },
+      { 'x-a': '5', 'x-b': 'true, b' },
+    ],
+  ])('%s', async (_title, changes, expected) => {
+    const incoming = makeIncoming('GET');
+    Object.assign(incoming, { headers: { 'x-a': '1', 'x-b': '1, 2' }, rawHeaders: ['X-A', 'raw'] }, changes);
+    let seen: Headers | undefined;
+    await receive(incoming, async ({ headers }) => {
+      seen = headers;
+      return new Response();
+    });
+    expect(Object.fromEntries(seen ?? [])).toEqual(expected);
+  });
+});
+
+test.each([
+  [{ url: '/hooks/a?b=c' }, 'http://shop.test:3000/hooks/a?b=c'],
+  [{ url: '/', originalUrl: '/hooks/acme?b=c' }, 'http://shop.test:3000/hooks/acme?b=c'],
+  [{ url: '//evil.test/a' }, 'http://shop.test:3000//evil.test/a'],
+  [{ url: '/a/../b' }, 'http://shop.test:3000/b'],
+  [{ url: 'http://user:pw@evil.test/a?b' }, 'http://shop.test:3000/a?b'],
+  [{ url: 'http://[' }, 'http://shop.test:3000/'],
+  [{ url: '/a', headers: {} }, 'http://localhost/a'],
+  [{ url: '/a', headers: { host: 'not a host' } }, 'http://localhost/a'],
+  [{ url: '/a', headers: { host: 'x.test/b?c' } }, 'http://x.test/a'],
+  [{ url: '/a', headers: { ':authority': 'shop.test' } }, 'http://shop.test/a'],
+])('the request %j → the URL %s', async (fields, url) => {
+  const incoming = Object.assign(makeIncoming('GET'), { headers: { host: 'shop.test:3000' } }, fields);
+  let seen: string | undefined;
+  await receive(incoming, async (request) => {
+    seen = request.url;
+    return new Response();
+  });
+  expect(seen).toBe(url);
 });
 
 // No web-standard request can hold TRACE.
