@@ -22,7 +22,7 @@ import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
-import type { WebhookReport } from '../webhooks/items.ts';
+import type { ReportCallback, WebhookRefusal } from '../webhooks/handler.ts';
 
 const NAME = 'tracking-client';
 
@@ -263,22 +263,28 @@ function createWebhookMetrics(meter: Meter) {
       unit: '{event}',
       description: 'Events and proofs of delivery in webhooks, by result',
     }),
+    refused: meter.createCounter('tracking_client.webhook.refused', {
+      unit: '{request}',
+      description: 'Requests that were refused before their webhook entered the inbox, by reason and status',
+    }),
   };
 }
 
 /**
  * Builds a function for `onReport` of `createWebhookHandler` that counts what no instrumentation of an HTTP server can see:
- * the outcome of each webhook, and how many events were handled, duplicates, dead-lettered or failed.
+ * the outcome of each webhook, how many events were handled, duplicates, dead-lettered or failed, and why requests were refused.
  *
  * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
- * @returns the function; it may be called from your own `onReport`
+ * @returns the function. If your own `onReport` calls it, give your function its `refused`, too
  * @throws ConfigurationError if an option is invalid
  * @example
  * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });
  */
-export function webhookMetrics(telemetry: TelemetryOptions = {}): (report: WebhookReport) => void {
+export function webhookMetrics(
+  telemetry: TelemetryOptions = {},
+): ReportCallback & Required<Pick<ReportCallback, 'refused'>> {
   const { getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
-  return ({ outcome, handled, duplicates, deadLettered, failures }) => {
+  const count: ReportCallback = ({ outcome, handled, duplicates, deadLettered, failures }) => {
     const { webhooks, events } = getMetrics();
     webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
     const failed = failures.reduce((sum, { keys }) => sum + keys.length, 0);
@@ -287,4 +293,10 @@ export function webhookMetrics(telemetry: TelemetryOptions = {}): (report: Webho
       if (count > 0) events.add(count, { 'tracking_client.webhook.result': result });
     }
   };
+  const refused = ({ reason, status }: WebhookRefusal) =>
+    getMetrics().refused.add(1, {
+      'tracking_client.webhook.reason': reason,
+      'http.response.status_code': status,
+    });
+  return Object.assign(count, { refused });
 }
