@@ -50,12 +50,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
--- If the Redis client sent this command twice, because it lost the first reply, nobody uses the tokens of the first run.
--- Let each of these tokens come back at the moment from which it could have been used.
-local again = first
-while again < first + wanted and redis.call('ZADD', TOKENS, 'XX', 'INCR', ${-SEND_WITHIN_MS - MAX_RETURN_MS}, me .. ':' .. again) do
-  again = again + 1
-end
 redis.call('ZREMRANGEBYSCORE', TOKENS, '-inf', now)
 -- If the clock of Redis went back, some tokens seem to come back too late. Set them to the latest possible time, and empty the
 -- list of waiting processes.
@@ -88,8 +82,9 @@ local out = redis.call('ZRANGE', TOKENS, 0, -1, 'WITHSCORES')
 -- If the limit was lowered, more tokens may be out than it allows. Then the count of free tokens is negative, and the first
 -- tokens that come back are not granted again.
 local free = limit - #out / 2
+local again = 0
 local function slot_after(given)
-  local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
+  local number = redis.call('ZRANK', WAITERS, me) + given - again + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
   -- Until its response is reported, a token is stored with the latest time of its return. Plan as if the response came at once.
@@ -98,10 +93,20 @@ local function slot_after(given)
 end
 local starts = {}
 while #starts < part do
-  local start, token = slot_after(#starts)
+  local name = me .. ':' .. first + #starts
+  local back_at = redis.call('ZSCORE', TOKENS, name)
+  local start, token
+  if back_at then
+    -- The Redis client lost the first reply and sent this command again. Grant the token of the first run again: nobody uses it,
+    -- and a new token of the same name would replace it, although it is out.
+    start = math.max(back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS}, now + pause_left)
+    again = again + 1
+  else
+    start, token = slot_after(#starts)
+  end
   if start > now + ${HORIZON_MS} then break end
   if token then redis.call('ZREM', TOKENS, token) end
-  redis.call('ZADD', TOKENS, start + ${SEND_WITHIN_MS + MAX_RETURN_MS}, me .. ':' .. first + #starts)
+  redis.call('ZADD', TOKENS, start + ${SEND_WITHIN_MS + MAX_RETURN_MS}, name)
   starts[#starts + 1] = start - now
 end
 
