@@ -174,7 +174,7 @@ class SharedBucket {
   #isUpdateDue = false;
 
   /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
-  #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
+  #outage: { readonly failedAt: number; readonly opensAt: number; readonly isOver: boolean } | undefined;
 
   constructor(bucket: BucketId, configured: ConfiguredLimit, settings: ReturnType<typeof resolveOptions>) {
     this.#settings = settings;
@@ -298,7 +298,7 @@ class SharedBucket {
 
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#settings;
-    if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
+    if (!this.#outage || this.#outage.isOver || !isLocalAllowed || this.#queue.size === 0) return NEVER;
     // If our next attempt to reach Redis is late, Redis may be back, and other processes may use the full limit. Then do not grant
     // our share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
@@ -339,7 +339,11 @@ class SharedBucket {
     try {
       // The Redis client may queue a command until Redis is back. A report in this command would then be old. So send a command
       // without a report first.
-      if (this.#outage) await this.#run(PROBE);
+      if (this.#outage) {
+        await this.#run(PROBE);
+        // Redis grants what the share has left when the next command is sent, so grant nothing of the share beside it.
+        this.#outage = { ...this.#outage, isOver: true };
+      }
       await this.#exchange();
       if (this.#outage !== undefined) this.#settings.onRecovery();
       this.#outage = undefined;
@@ -402,7 +406,7 @@ class SharedBucket {
   #noteOutage(error: unknown, askedAt: number): void {
     this.#settings.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
-    this.#outage = { failedAt: systemClock.now(), opensAt };
+    this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false };
     this.#report = createReport();
     if (this.#settings.isLocalAllowed) return;
     const message = `The rate limiter cannot use Redis (${formatError(error)}), and \`onUnavailable\` is "reject", so this call was not sent`;

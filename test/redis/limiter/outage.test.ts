@@ -122,6 +122,31 @@ describe('without Redis, onUnavailable local', () => {
     expect(back?.tokens.map(([number]) => number)).toEqual([3, 4]);
   });
 
+  test('Redis is back, and its first reply is slow → the rest of the share is granted by Redis only', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refuseConnection;
+    const calls = Array.from({ length: 30 }, () => acquire());
+    await clock.advance(QUIET_MS - 100);
+    redis.reply = async ({ wanted, shareLeft }) => {
+      if (wanted > 0) await new Promise((resolve) => setTimeout(resolve, 200));
+      return { starts: Array.from({ length: Math.min(wanted, shareLeft) }, () => 0), askInMs: 900 };
+    };
+    await clock.advance(500);
+    expect(countGranted(calls)).toBe(10);
+  });
+
+  test('Redis is back, but its first reply does not come → the share is used again', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refuseConnection;
+    const calls = Array.from({ length: 30 }, () => acquire());
+    await clock.advance(QUIET_MS - 100);
+    redis.reply = ({ wanted }) => (wanted > 0 ? neverReply() : {});
+    await clock.advance(200);
+    expect(countGranted(calls)).toBe(0);
+    await clock.advance(520);
+    expect(countGranted(calls)).toBe(10);
+  });
+
   test('a reply that comes too late → its tokens are not used', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     let replyLate: (() => void) | undefined;
