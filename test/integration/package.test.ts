@@ -360,12 +360,12 @@ describe('the package', () => {
     },
   );
 
-  it('the unpacked package → at most 1.5 MB, and 180 kB for the programs with their libraries', () => {
+  it('the unpacked package → at most 1.7 MB, and 180 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
     expect(programsSize).toBeLessThanOrEqual(180_000);
-    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_500_000);
+    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_700_000);
   });
 
   it('each entry point, imported and required → the same exported names', async () => {
