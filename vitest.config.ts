@@ -44,6 +44,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           isolate: false,
+          setupFiles: ['test/support/own-fetch.ts'],
           include: ['test/integration/**/*.test.ts'],
           // The largest files take longest, so they start first.
           sequence: { shuffle: { files: false, tests: true } },
