@@ -6,11 +6,10 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { PollingProcesses } from './polling-processes.ts';
 import { makeRecipeFolder } from './recipe-folder.ts';
-import { describeWithRedis } from './services.ts';
+import { startOwnRedis } from './redis-limiter/own-redis.ts';
+import { describeWithProgram } from './services.ts';
 
 const TIMEOUT_MS = 180_000;
-/** A database of Redis that nothing else uses, so that the recipe keeps its names. */
-const REDIS_DATABASE = 13;
 const LIMIT = 400;
 const CONCURRENCY = 20;
 const LOCK_MS = 4_000;
@@ -39,9 +38,10 @@ worker.on('failed', (job, error) => console.error(job?.data.trackerId, error));
 process.once('SIGTERM', async () => { await worker.close(); await queue.close(); redis.disconnect(); });
 `;
 
-await describeWithRedis('bullmq.md, polling on a real Redis', (url) => {
-  const database = new URL(`/${REDIS_DATABASE}`, url).href;
-  const redis = new Redis(database).on('error', () => {});
+// A Redis of its own, because the recipe has fixed names and the test deletes all keys.
+describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => {
+  let url: string;
+  let redis: Redis;
   const processes = new PollingProcesses();
   const cleanUps: (() => Promise<unknown>)[] = [];
   let folder: string;
@@ -49,7 +49,12 @@ await describeWithRedis('bullmq.md, polling on a real Redis', (url) => {
   let startPolling: (queue: Queue, trackerId: string, startDate?: number) => Promise<void>;
 
   beforeAll(async () => {
-    vi.stubEnv('REDIS_URL', database);
+    const own = await startOwnRedis();
+    cleanUps.push(() => own.stop());
+    url = `redis://127.0.0.1:${own.port}`;
+    redis = new Redis(url);
+    cleanUps.push(() => redis.quit());
+    vi.stubEnv('REDIS_URL', url);
     const recipe = await makeRecipeFolder('bullmq');
     cleanUps.push(recipe.remove);
     folder = recipe.folder;
@@ -60,14 +65,10 @@ await describeWithRedis('bullmq.md, polling on a real Redis', (url) => {
     cleanUps.push(() => queue.close());
   });
   beforeEach(() => redis.flushdb());
-  afterEach(async () => {
-    processes.killAll();
-    await redis.flushdb();
-  });
+  afterEach(() => processes.killAll());
   afterAll(async () => {
     vi.unstubAllEnvs();
     for (const cleanUp of cleanUps.reverse()) await cleanUp();
-    redis.disconnect();
   });
 
   /** Starts a service whose trackers are due now. */
@@ -75,7 +76,7 @@ await describeWithRedis('bullmq.md, polling on a real Redis', (url) => {
     const { trackerIds, env, count } = await processes.startService(trackers, LIMIT);
     await Promise.all(trackerIds.map((id) => startPolling(queue, id, Date.now())));
     const startWorker = (file: string, ...args: readonly string[]) =>
-      processes.startWorker(folder, { ...env, REDIS_URL: database }, file, ...args);
+      processes.startWorker(folder, { ...env, REDIS_URL: url }, file, ...args);
     return { startWorker, count, trackerIds };
   }
 

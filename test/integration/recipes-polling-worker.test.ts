@@ -83,7 +83,10 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
     async function startService(trackers: number, limit: number, latencyMs?: number) {
       const { trackerIds, env, count } = await processes.startService(trackers, limit, latencyMs);
       await tables.query(
-        'INSERT INTO polled_trackers (tracker_id, due_at) SELECT id, now() FROM unnest($1::text[]) AS id',
+        // One after the other, so that a tracker whose lease has ended is polled before the trackers that were due later.
+        `INSERT INTO polled_trackers (tracker_id, due_at)
+          SELECT id, now() - interval '1 minute' + place * interval '1 ms'
+          FROM unnest($1::text[]) WITH ORDINALITY AS listed (id, place)`,
         [trackerIds],
       );
       const all = { ...env, DATABASE_URL: schemaUrl.href, REDIS_URL: redisUrl };
@@ -109,7 +112,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
 
     describe('2,000 due trackers, one worker is killed', () => {
       it.each([2, 3])(
-        '%d workers → every event is handled, twice only where the kill forces it, no 429, and others take over',
+        '%d workers → every event is handled, twice only where the kill forces it, no 429, and a lease later others take over',
         async (workers) => {
           const { startShort, count, trackerIds } = await startService(2_000, 400);
           const [killed, ...others] = Array.from({ length: workers }, (_, index) =>
@@ -117,6 +120,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
           );
           await waitFor(async () => expect(await countRows('due_at > now()')).toBeGreaterThan(300));
           await killed?.end('SIGKILL');
+          const killedAt = performance.now();
           const leased = await query<{ lease: string }>(
             'SELECT lease FROM polled_trackers WHERE lease IS NOT NULL',
           );
@@ -126,6 +130,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
             const left = await query('SELECT FROM polled_trackers WHERE lease = ANY ($1)', [leases]);
             expect(left).toHaveLength(0);
           });
+          const takenOverMs = performance.now() - killedAt;
           await waitFor(async () => expect(await countRows('due_at <= now()')).toBe(0));
           for (const { end, lines } of others) expect([await end('SIGTERM'), lines]).toEqual([0, []]);
 
@@ -146,6 +151,8 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
           expect(Object.keys(polls).toSorted()).toEqual(trackerIds.toSorted());
           const repeated = Object.values(polls).reduce((sum, times) => sum + times - 1, 0);
           expect(repeated).toBeLessThanOrEqual(CONCURRENCY);
+          // A worker that is idle looks for due trackers every five seconds.
+          expect(takenOverMs).toBeLessThan(LEASE_MS + 10_000);
         },
         TIMEOUT_MS,
       );
