@@ -49,8 +49,7 @@ export {
 } from './events/statuses.ts';
 export { ApiPromise, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
-export type { RateLimitInfo } from './http/response-head.ts';
-export type { BucketSnapshot, LimiterOptions } from './limiter/limiter.ts';
+export type { BucketSnapshot, LimiterOptions, RateLimitInfo } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';
 export type { AttemptInfo, Hooks } from './observability/hooks.ts';
 export type { Logger, LogLevel } from './observability/logger.ts';

@@ -1,5 +1,5 @@
 import type { ValidationIssue } from '../common/validation.ts';
-import type { RateLimitInfo } from './response-head.ts';
+import type { RateLimitInfo } from '../limiter/limiter.ts';
 
 /** A result together with its response. */
 export interface WithResponse<T> {

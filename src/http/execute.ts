@@ -130,9 +130,9 @@ export async function execute<T>(
             permit?.send();
             onSend?.();
           },
-          onHeaders: ({ status, rateLimit: { limit, ...rest }, ...head }) => {
+          onHeaders: ({ status, rateLimit, ...head }) => {
             const retryAfterMs = status === 429 ? head.retryAfterMs : undefined;
-            permit?.report({ status, announcedLimit: limit, ...rest, retryAfterMs });
+            permit?.report({ ...rateLimit, status, retryAfterMs });
             // A response that comes after its attempt has ended must not change the phase of the next attempt.
             if (!signal.aborted) deadline.phase = 'body';
           },

@@ -1,15 +1,5 @@
 import { maskText, toPrintableLine } from '../common/secrets.ts';
-import { WINDOW_MS } from '../limiter/limiter.ts';
-
-/** The rate limit that the headers of one response announce (docs/service.md 6.2). */
-export interface RateLimitInfo {
-  /** Requests allowed in a window of one second, if announced as a positive integer. */
-  readonly limit: number | undefined;
-  /** Requests left in the window. */
-  readonly remaining: number | undefined;
-  /** Time until the limit resets, in milliseconds. */
-  readonly resetMs: number | undefined;
-}
+import { type RateLimitInfo, WINDOW_MS } from '../limiter/limiter.ts';
 
 /** The part of a response that comes before its body. */
 export interface ResponseHead {

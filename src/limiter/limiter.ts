@@ -25,12 +25,21 @@ export interface AcquireOptions {
   readonly maxPauseMs?: number | undefined;
 }
 
-export interface RateLimitFeedback {
+/** The rate limit that the headers of one response announce (docs/service.md 6.2). */
+export interface RateLimitInfo {
+  /** Requests allowed in a window of one second, if announced as a positive integer. */
+  readonly limit: number | undefined;
+  /** Requests left in the window. */
+  readonly remaining: number | undefined;
+  /** Time until the limit resets, in milliseconds. */
+  readonly resetMs: number | undefined;
+}
+
+/** The parts of a response that the limiter reads. */
+export interface ReportedResponse extends Partial<RateLimitInfo> {
   readonly status: number;
+  /** How long a 429 asks to wait. */
   readonly retryAfterMs?: number | undefined;
-  readonly announcedLimit?: number | undefined;
-  readonly remaining?: number | undefined;
-  readonly resetMs?: number | undefined;
 }
 
 /**
@@ -41,7 +50,7 @@ export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   send(): void;
-  report(feedback: RateLimitFeedback): void;
+  report(response: ReportedResponse): void;
   /** Frees the token at once, because nothing was sent. Does nothing after `send`. */
   cancel(): void;
 }
@@ -151,7 +160,7 @@ export interface Token {
 interface TokenOwner<BucketToken extends Token> {
   onSend(token: BucketToken, now: number): void;
   /** @param latestReturnAt - when the token would have come back without this response */
-  onReport(token: BucketToken, feedback: RateLimitFeedback, now: number, latestReturnAt: number): void;
+  onReport(token: BucketToken, response: ReportedResponse, now: number, latestReturnAt: number): void;
   onCancel(token: BucketToken, now: number): void;
 }
 
@@ -167,11 +176,11 @@ export function createPermit<BucketToken extends Token>(
       token.freeAt = now + MAX_RETURN_MS;
       owner.onSend(token, now);
     },
-    report(feedback) {
+    report(response) {
       const now = systemClock.now();
       const latestReturnAt = token.freeAt;
       token.freeAt = Math.min(latestReturnAt, now + RETURN_MS);
-      owner.onReport(token, feedback, now, latestReturnAt);
+      owner.onReport(token, response, now, latestReturnAt);
     },
     cancel() {
       if (token.state !== 'granted') return;
@@ -188,14 +197,14 @@ export function reservedTokens(limit: number): number {
 }
 
 /** Computes the pause after a 429, in milliseconds: the requested delay, else one window (docs/service.md 6.3). */
-export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback): number {
+export function computePauseMs({ retryAfterMs = WINDOW_MS }: ReportedResponse): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
 /** Computes the limit of a bucket after a response. */
 export function computeLimit(
-  { announcedLimit, resetMs }: RateLimitFeedback,
+  { limit: announcedLimit, resetMs }: ReportedResponse,
   current: number,
   { limit: base, maxLimit }: ConfiguredLimit,
 ): number {

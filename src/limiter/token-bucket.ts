@@ -15,7 +15,7 @@ import {
   type LimiterOptions,
   type Permit,
   type Priority,
-  type RateLimitFeedback,
+  type ReportedResponse,
   reservedTokens,
   type Token,
 } from './limiter.ts';
@@ -101,18 +101,18 @@ class Bucket {
     this.#grantWaiting();
   }
 
-  onReport(token: LocalToken, feedback: RateLimitFeedback, now: number, latestReturnAt: number): void {
+  onReport(token: LocalToken, response: ReportedResponse, now: number, latestReturnAt: number): void {
     // If the token came back before the response, the response says nothing about the current window.
     if (latestReturnAt > now) {
-      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
-      token.isCounted = feedback.status !== 429;
+      this.#foreignUse.noteResponse(response, token.returnedBefore, this.#limit, now);
+      token.isCounted = response.status !== 429;
     }
     if (token.freeAt < latestReturnAt) {
       this.#sent.delete(token);
       this.#reported.add(token);
     }
-    this.#limit = computeLimit(feedback, this.#limit, this.#configured);
-    if (feedback.status === 429) this.#queue.pauseUntil(now + computePauseMs(feedback), now);
+    this.#limit = computeLimit(response, this.#limit, this.#configured);
+    if (response.status === 429) this.#queue.pauseUntil(now + computePauseMs(response), now);
     this.#grantWaiting();
   }
 

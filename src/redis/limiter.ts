@@ -17,8 +17,8 @@ import {
   type LimiterOptions,
   MAX_RETURN_MS,
   type Permit,
-  type RateLimitFeedback,
   RETURN_MS,
+  type ReportedResponse,
   reservedTokens,
   type Token,
 } from '../limiter/limiter.ts';
@@ -202,13 +202,13 @@ class SharedBucket {
     if (now > token.sendBy) this.#reportLater(token, now);
   }
 
-  onReport(token: SharedToken, feedback: RateLimitFeedback, now: number): void {
-    const limit = computeLimit(feedback, this.#limit, this.#configured);
+  onReport(token: SharedToken, response: ReportedResponse, now: number): void {
+    const limit = computeLimit(response, this.#limit, this.#configured);
     if (limit !== this.#limit) this.#report.hasLimit = true;
     this.#limit = limit;
-    if (feedback.status === 429) {
+    if (response.status === 429) {
       this.#report.hasPause = true;
-      this.#queue.pauseUntil(now + computePauseMs(feedback), now);
+      this.#queue.pauseUntil(now + computePauseMs(response), now);
     }
     const isUrgent = this.#report.hasLimit || this.#report.hasPause;
     this.#reportLater(token, isUrgent ? now : now + REPORT_WITHIN_MS);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AcquireOptions, Limiter, RateLimitFeedback } from '../../src/limiter/limiter.ts';
+import type { AcquireOptions, Limiter, ReportedResponse } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
@@ -16,7 +16,7 @@ class Recorder implements Limiter {
   readonly maxQueue = Number.POSITIVE_INFINITY;
   readonly log: string[] = [];
   readonly acquired: AcquireOptions[] = [];
-  readonly reported: RateLimitFeedback[] = [];
+  readonly reported: ReportedResponse[] = [];
 
   async acquire(options: AcquireOptions) {
     this.acquired.push(options);
@@ -26,8 +26,8 @@ class Recorder implements Limiter {
       send: () => {
         this.log.push('send');
       },
-      report: (feedback: RateLimitFeedback) => {
-        this.reported.push(feedback);
+      report: (response: ReportedResponse) => {
+        this.reported.push(response);
         this.log.push('report');
       },
       cancel: () => {
@@ -172,7 +172,7 @@ describe('arguments of report', () => {
     const headers = { 'ratelimit-limit': '7', 'ratelimit-remaining': '3', 'ratelimit-reset': '1' };
     const { client, limiter } = setUp({ ...OK, headers });
     await client.couriers.list();
-    const told = { status: 200, retryAfterMs: undefined, announcedLimit: 7, remaining: 3, resetMs: 1_000 };
+    const told = { status: 200, retryAfterMs: undefined, limit: 7, remaining: 3, resetMs: 1_000 };
     expect(limiter.reported).toEqual([told]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RateLimitFeedback } from '../../src/limiter/limiter.ts';
+import type { ReportedResponse } from '../../src/limiter/limiter.ts';
 import { settled } from '../support/settled.ts';
 import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
@@ -8,7 +8,7 @@ describe('an announced limit', () => {
     const { acquire, sent } = makeLimiter();
     const [permit] = await sent(3);
     const waiting = [1, 2, 3, 4].map(() => acquire());
-    permit?.report({ status: 200, announcedLimit: 5, resetMs: 1_000 });
+    permit?.report({ status: 200, limit: 5, resetMs: 1_000 });
     await settled();
     expect(countGranted(waiting)).toBe(2);
   });
@@ -16,7 +16,7 @@ describe('an announced limit', () => {
   test('an announced limit below the tokens in use → the next call waits until enough tokens are free', async () => {
     const { acquire, clock, sent } = makeLimiter({ limits: { 'trackers.createBulk': 4 } });
     const permits = await sent(4);
-    permits[0]?.report({ status: 200, announcedLimit: 2 });
+    permits[0]?.report({ status: 200, limit: 2 });
     await clock.advance(100);
     permits[1]?.report({ status: 200 });
     await clock.advance(100);
@@ -24,20 +24,20 @@ describe('an announced limit', () => {
     await expectGrantAfter(1_010, acquire());
   });
 
-  test.each<[string, number, ...Partial<RateLimitFeedback>[]]>([
-    ['0', 3, { announcedLimit: 0, resetMs: 1_000 }],
-    ['Infinity', 3, { announcedLimit: Number.POSITIVE_INFINITY, resetMs: 1_000 }],
-    ['2.5', 3, { announcedLimit: 2.5, resetMs: 1_000 }],
-    ['nothing', 3, { announcedLimit: undefined, resetMs: 1_000 }],
-    ['7, reset in 1 s', 7, { announcedLimit: 7, resetMs: 1_000 }],
-    ['7, reset in 1,001 ms', 3, { announcedLimit: 7, resetMs: 1_001 }],
-    ['7, no reset', 3, { announcedLimit: 7 }],
-    ['2, no reset', 2, { announcedLimit: 2 }],
-    ['36,000, cut to five times the configured limit', 15, { announcedLimit: 36_000, resetMs: 1_000 }],
-    ['7, then only a longer reset', 3, { announcedLimit: 7, resetMs: 1 }, { resetMs: 1e6 }],
-    ['7, then no headers', 7, { announcedLimit: 7, resetMs: 1_000 }, { status: 503 }],
-    ['2, then 600 with a longer reset', 3, { announcedLimit: 2 }, { announcedLimit: 600, resetMs: 60_000 }],
-    ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, announcedLimit: 2 }],
+  test.each<[string, number, ...Partial<ReportedResponse>[]]>([
+    ['0', 3, { limit: 0, resetMs: 1_000 }],
+    ['Infinity', 3, { limit: Number.POSITIVE_INFINITY, resetMs: 1_000 }],
+    ['2.5', 3, { limit: 2.5, resetMs: 1_000 }],
+    ['nothing', 3, { limit: undefined, resetMs: 1_000 }],
+    ['7, reset in 1 s', 7, { limit: 7, resetMs: 1_000 }],
+    ['7, reset in 1,001 ms', 3, { limit: 7, resetMs: 1_001 }],
+    ['7, no reset', 3, { limit: 7 }],
+    ['2, no reset', 2, { limit: 2 }],
+    ['36,000, cut to five times the configured limit', 15, { limit: 36_000, resetMs: 1_000 }],
+    ['7, then only a longer reset', 3, { limit: 7, resetMs: 1 }, { resetMs: 1e6 }],
+    ['7, then no headers', 7, { limit: 7, resetMs: 1_000 }, { status: 503 }],
+    ['2, then 600 with a longer reset', 3, { limit: 2 }, { limit: 600, resetMs: 60_000 }],
+    ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, limit: 2 }],
   ])('an announced limit of %s, with 3 configured → a limit of %d', async (_title, limit, ...responses) => {
     const { respond, limiter } = makeLimiter();
     for (const response of responses) await respond(1, response);
@@ -50,7 +50,7 @@ describe('an announced limit', () => {
     ['a lower one than the limit of the caller → the announced limit', { 'trackers.createBulk': 5 }, 2, 2],
   ])('an announced limit and %s', async (_title, limits, announcedLimit, limit) => {
     const { respond, limiter } = makeLimiter({ limits });
-    await respond(1, { announcedLimit, resetMs: 1_000 });
+    await respond(1, { limit: announcedLimit, resetMs: 1_000 });
     expect(limiter.snapshot(bucket).limit).toBe(limit);
   });
 });

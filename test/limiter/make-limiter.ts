@@ -4,7 +4,7 @@ import type {
   BucketId,
   LimiterOptions,
   Permit,
-  RateLimitFeedback,
+  ReportedResponse,
 } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
@@ -70,10 +70,10 @@ export function makeLimiter({ limit = 3, ...options }: LimiterOptions & { readon
   /** Calls that were granted, sent and got their response at once. */
   async function respond(
     count: number,
-    feedback: Partial<RateLimitFeedback> = {},
+    response: Partial<ReportedResponse> = {},
     overrides: Overrides = {},
   ): Promise<void> {
-    for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...feedback });
+    for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...response });
   }
 
   /** Returns the state of a new call: granted at once, waiting, or rejected. */

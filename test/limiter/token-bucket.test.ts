@@ -114,7 +114,7 @@ describe('many accounts', () => {
     [
       'an announced limit of 2, used five seconds ago',
       async ({ respond, clock }) => {
-        await respond(1, { announcedLimit: 2 });
+        await respond(1, { limit: 2 });
         await clock.advance(5_000);
       },
     ],
@@ -143,7 +143,7 @@ describe('many accounts', () => {
     const busy = { ...bucket, account: 'busy' };
     for (let call = 0; call < 5; call += 1) acquire({ bucket: busy });
     for (let account = 0; account < 2_000; account += 1) {
-      await respond(1, { announcedLimit: 2 }, { bucket: { ...bucket, account: `account-${account}` } });
+      await respond(1, { limit: 2 }, { bucket: { ...bucket, account: `account-${account}` } });
       if (account % 100 === 0) await clock.advance(10_010);
     }
     // A bucket that was deleted has the limit of the table again.

@@ -31,7 +31,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const { join, toAcquire, bucket } = makeFleet();
     const [a, b, careful] = [join(), join(), join({ limits: { 'trackers.createBulk': 5 } })];
     const [permit] = await take(a, toAcquire(), 1);
-    permit?.report({ status: 200, announcedLimit: 8, resetMs: 1_000 });
+    permit?.report({ status: 200, limit: 8, resetMs: 1_000 });
     await b.acquire(toAcquire());
     await careful.acquire(toAcquire());
     expect(b.snapshot(bucket)?.limit).toBe(8);
@@ -43,7 +43,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const [a, b] = [join(), join()];
     const [first] = await take(a, toAcquire(), 3);
     const sentAt = performance.now();
-    first?.report({ status: 200, announcedLimit: 1 });
+    first?.report({ status: 200, limit: 1 });
     await b.acquire(toAcquire());
     expect(performance.now() - sentAt).toBeGreaterThan(1_480);
   });
@@ -63,7 +63,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
   test('a bucket that nobody uses → its keys expire', async () => {
     const { join, toAcquire, keys } = makeFleet();
     const [permit] = await take(join(), toAcquire(), 1);
-    permit?.report({ status: 429, retryAfterMs: 20_000, announcedLimit: 2 });
+    permit?.report({ status: 429, retryAfterMs: 20_000, limit: 2 });
     await vi.waitFor(async () => {
       for (const key of [keys.tokens, keys.pause, keys.limit]) {
         expect(await admin.pttl(key)).toBeGreaterThan(0);

@@ -98,7 +98,7 @@ describe('commands about the endpoint', () => {
     const { sent, redis, clock, limiter } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
     redis.reply = () => ({ limit: 5 });
-    for (const permit of permits) permit.report({ status: 200, announcedLimit: 5 });
+    for (const permit of permits) permit.report({ status: 200, limit: 5 });
     await clock.advance(300);
     expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([5]);
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
@@ -108,7 +108,7 @@ describe('commands about the endpoint', () => {
     const { sent, redis, limiter } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     redis.reply = ({ pauseMs, announcedLimit }) => {
-      if (pauseMs > 0) second?.report({ status: 200, announcedLimit: 5 });
+      if (pauseMs > 0) second?.report({ status: 200, limit: 5 });
       return { limit: announcedLimit || 10 };
     };
     first?.report({ status: 429, retryAfterMs: 4_000 });

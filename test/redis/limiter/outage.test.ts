@@ -58,7 +58,7 @@ describe('without Redis, onUnavailable local', () => {
       expect(countGranted(calls)).toBe(2);
       for (const { permit } of calls) {
         permit?.send();
-        permit?.report({ status: 200, announcedLimit: 4 });
+        permit?.report({ status: 200, limit: 4 });
       }
       await clock.advance(1_030);
       expect(countGranted(calls)).toBe(2 + 1);
@@ -75,7 +75,7 @@ describe('without Redis, onUnavailable local', () => {
       for (let second = 0; second < 4; second += 1) {
         for (const { permit } of calls) {
           permit?.send();
-          permit?.report({ status: 200, announcedLimit: 10 });
+          permit?.report({ status: 200, limit: 10 });
         }
         await clock.advance(1_030);
       }
@@ -180,7 +180,7 @@ describe('without Redis, onUnavailable local', () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
-    permit.report({ status: 429, retryAfterMs: 6_000, announcedLimit: 5 });
+    permit.report({ status: 429, retryAfterMs: 6_000, limit: 5 });
     acquire();
     await clock.advance(100);
     redis.reply = grantNone;
