@@ -20,8 +20,6 @@ import {
 import { formatError, type LogAdapter, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import { WebhookInbox } from './inbox.ts';
-import type { WebhookOutcome, WebhookReport } from './items.ts';
-import { MemoryDedupeStore } from './memory-store.ts';
 import {
   CALLBACK_OPTIONS,
   checkCallbacks,
@@ -31,7 +29,9 @@ import {
   type InboxOptions,
   type ProcessOptions,
   type WebhookCallbacks,
-} from './options.ts';
+} from './inbox-options.ts';
+import type { WebhookOutcome, WebhookReport } from './items.ts';
+import { MemoryDedupeStore } from './memory-store.ts';
 import {
   buildAuthenticator,
   findMediaTypeError,

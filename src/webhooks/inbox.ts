@@ -7,6 +7,16 @@ import { delayOption, type OptionShape, option } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import {
+  type CallbackContext,
+  checkCallbacks,
+  type EventCallback,
+  type InboxSettings,
+  type ProcessOptions,
+  resolveInboxOptions,
+  type WebhookCallbacks,
+  type WebhookInboxOptions,
+} from './inbox-options.ts';
+import {
   buildReport,
   getKeys,
   type ItemState,
@@ -23,16 +33,6 @@ import {
   type WorkItem,
 } from './items.ts';
 import { Lease } from './lease.ts';
-import {
-  type CallbackContext,
-  checkCallbacks,
-  type EventCallback,
-  type InboxSettings,
-  type ProcessOptions,
-  resolveInboxOptions,
-  type WebhookCallbacks,
-  type WebhookInboxOptions,
-} from './options.ts';
 import { buildItemError, getField, type ItemIssues, readWebhook } from './parse.ts';
 import { type PolledResults, toWebhookBody } from './results.ts';
 

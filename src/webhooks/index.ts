@@ -12,14 +12,14 @@ export type { EventsMessage, OtherMessage, ProofOfDelivery, WebhookMessage } fro
 export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
-export type { WebhookReport } from './items.ts';
-export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
-export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
 export type {
   EventContext,
   InboxOptions,
   ProcessOptions,
   WebhookCallbacks,
   WebhookInboxOptions,
-} from './options.ts';
+} from './inbox-options.ts';
+export type { WebhookReport } from './items.ts';
+export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
+export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';

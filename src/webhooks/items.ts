@@ -3,7 +3,7 @@ import { sortByEvent } from '../events/order.ts';
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 import type { Claim } from './dedupe-store.ts';
-import type { CallbackContext, WebhookCallbacks } from './options.ts';
+import type { CallbackContext, WebhookCallbacks } from './inbox-options.ts';
 import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
 
 /**

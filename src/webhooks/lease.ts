@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
+import type { InboxSettings } from './inbox-options.ts';
 import {
   applyClaim,
   getKeys,
@@ -13,7 +14,6 @@ import {
   setState,
   type WorkItem,
 } from './items.ts';
-import type { InboxSettings } from './options.ts';
 
 const COMMIT_TRIES_MS = 10_000;
 const FIRST_COMMIT_PAUSE_MS = 50;
