@@ -1,6 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import type { ReadyService, ServiceCounts } from './polling-service.ts';
 
 const SERVICE = fileURLToPath(new URL('polling-service.ts', import.meta.url));
@@ -53,4 +54,22 @@ export class PollingProcesses {
   killAll(): void {
     for (const child of this.#running.splice(0)) child.kill('SIGKILL');
   }
+}
+
+/**
+ * Expects that an event was handled twice only if the killed worker was one of the two, and no more often than it had polls under way.
+ *
+ * @param workersOfEvents - for each event the workers that handled it
+ */
+export function expectRepeatsOfKillOnly(
+  workersOfEvents: readonly (readonly string[])[],
+  killed: string,
+  concurrency: number,
+): void {
+  const twice = workersOfEvents.filter((workers) => workers.length > 1);
+  for (const workers of twice) {
+    expect(workers).toHaveLength(2);
+    expect(workers).toContain(killed);
+  }
+  expect(twice.length).toBeLessThanOrEqual(concurrency);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { PollingProcesses } from './polling-processes.ts';
+import { expectRepeatsOfKillOnly, PollingProcesses } from './polling-processes.ts';
 import { makeRecipeFolder } from './recipe-folder.ts';
 import { startOwnRedis } from './redis-limiter/own-redis.ts';
 import { describeWithProgram } from './services.ts';
@@ -104,12 +104,7 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
         calls.set(key, [...(calls.get(key) ?? []), worker]);
       }
       expect(calls.size).toBe(2 * trackerIds.length);
-      const twice = [...calls.values()].filter((workers) => workers.length > 1);
-      for (const workers of twice) {
-        expect(workers).toHaveLength(2);
-        expect(workers).toContain('worker-0');
-      }
-      expect(twice.length).toBeLessThanOrEqual(CONCURRENCY);
+      expectRepeatsOfKillOnly([...calls.values()], 'worker-0', CONCURRENCY);
       const { refused, polls } = await count();
       expect(refused).toBe(0);
       expect(Object.keys(polls).toSorted()).toEqual(trackerIds.toSorted());
