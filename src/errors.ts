@@ -242,7 +242,7 @@ export class ConfigurationError extends TrackingError {
     }: TrackingErrorOptions & Partial<Pick<ConfigurationError, 'option' | 'rule'>> = {},
   ) {
     super(message, options);
-    // Not enumerable, because logs have the same text in the message.
+    // Both are not enumerable: a log of the error has their text in the message already.
     Object.defineProperty(this, 'option', { value: option });
     Object.defineProperty(this, 'rule', { value: rule });
   }

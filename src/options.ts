@@ -19,7 +19,7 @@ export interface RetryOptions {
   readonly maxBackoffMs?: number | undefined;
 }
 
-/** What `fetch` gets besides the URL. */
+/** The second argument of the option `fetch`. */
 export interface FetchInit {
   /** HTTP method. */
   readonly method: string;
@@ -33,7 +33,7 @@ export interface FetchInit {
   readonly signal: AbortSignal;
 }
 
-/** What the client reads of a response; the responses of all implementations of `fetch` have it. */
+/** The parts of a response that the client reads. All implementations of `fetch` have them. */
 export interface FetchResponse {
   /** HTTP status. */
   readonly status: number;

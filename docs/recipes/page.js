@@ -117,7 +117,7 @@ for (const [day, items] of days) {
 export function shipmentPage({ tracker, shipment, events }) {
   const milestone = shipment?.statusMilestone ?? 'pending';
   const last = latestEvent(events);
-  // Not the status of the last event, which can be a scan that was noted after the delivery.
+  // The last event can be a scan that was noted after the delivery, so its status is not the title.
   const title = escapeHtml(WORDS[milestone] ?? 'On its way');
   const isTrouble = milestone === 'exception' || milestone === 'failed_attempt';
   const expected = milestone === 'delivered' ? undefined : shipment?.delivery?.estimatedDeliveryDate;

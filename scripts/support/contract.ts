@@ -9,7 +9,7 @@ import { readShape, type Shape, toJsonSchema } from './shape.ts';
 /** A difference. `new`: only the document has it. `missing`: only this package has it. */
 export interface Difference {
   readonly change: 'new' | 'missing' | 'changed';
-  /** What differs, such as `field name` or `maxLength of name`. */
+  /** The name of the difference, such as `field name` or `maxLength of name`. */
   readonly what: string;
   /** The endpoint, and the part of it with the path to the field. */
   readonly where: string;

@@ -9,7 +9,7 @@ const LIMITS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'ma
 /** The rules of a value, as texts; a rule that allows everything is left out. */
 export type Rules = Partial<Record<(typeof LIMITS)[number] | 'pattern', string>>;
 
-/** What a schema says about a value. */
+/** The rules of a schema for a value. */
 export interface Shape {
   /** `any`: nothing is known, so nothing is compared. */
   readonly kind: 'any' | 'value' | 'array' | 'object';

@@ -20,12 +20,12 @@ const IDS = [...NUMBERS, 'destinationPostCode'];
 interface Change {
   readonly fields: readonly string[];
   readonly pattern: RegExp;
-  /** What the pattern finds. */
+  /** The fault that the pattern finds. */
   readonly fault: string;
   readonly advice: string;
 }
 
-/** What spreadsheets and data libraries make of an id. */
+/** The ways in which spreadsheets and data libraries change an id. */
 const CHANGES: readonly Change[] = [
   {
     fields: IDS,
@@ -84,7 +84,7 @@ const CHANGES: readonly Change[] = [
 /** A space at the beginning or end, and all other characters that cannot be seen. */
 const INVISIBLE = /^ | $|[\p{Cc}\p{Cf}]|(?! )\p{Z}/u;
 
-/** What the columns of a file mean. */
+/** The columns of a file and their fields. */
 export interface Layout {
   readonly columns: readonly string[];
   /** The field of each column; undefined for a column that is not sent. */

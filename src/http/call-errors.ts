@@ -240,7 +240,7 @@ function readRedirectOrigin(headers: Headers): string | undefined {
 const RAISE_QUOTA =
   '; wait until your quota is renewed, or choose a larger plan in the dashboard of the service';
 
-/** What only the owner of the account can do. */
+/** Advice for failures that only the owner of the account can correct. */
 const ADVICE_BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
   ['quota_limit_reached', RAISE_QUOTA],
   ['bulk_create_limit_exceeded', RAISE_QUOTA],

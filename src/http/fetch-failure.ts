@@ -1,7 +1,7 @@
 import { MAX_CAUSES } from '../common/secrets.ts';
 import { kindOf } from '../common/validation.ts';
 
-/** What a failure of `fetch` says about its request. */
+/** A failure of `fetch`, judged. */
 export interface FetchFailure {
   /** The reason in the words of the runtime, and what to do if a retry cannot help. */
   readonly reason: string;
@@ -11,10 +11,10 @@ export interface FetchFailure {
   readonly isPermanent: boolean;
 }
 
-/** What one error says about its request. */
+/** The facts that one error proves about its request. */
 interface Verdict {
   readonly neverSent: boolean;
-  /** What to do; set if a retry cannot help. */
+  /** Tells the user how to correct the cause. Set if a retry cannot help. */
   readonly advice?: string;
 }
 

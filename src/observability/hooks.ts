@@ -20,7 +20,7 @@ export interface CallInfo {
   readonly baseUrl: string;
 }
 
-/** One attempt of a call, as `aroundAttempt` and the hooks of requests get it. */
+/** The facts about one attempt of a call. */
 export interface AttemptInfo extends CallInfo {
   /** Number of the attempt, from 1. */
   readonly attempt: number;

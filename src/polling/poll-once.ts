@@ -24,7 +24,7 @@ import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { type PollOnceOptions, type PollOnceSettings, pollOnceOptions } from './poll-options.ts';
 
-/** One poll of a tracker. */
+/** The outcome of one poll of a tracker. */
 export interface PollUpdate {
   /** The results; undefined while there are none. */
   readonly tracking: Tracking | undefined;
@@ -53,7 +53,7 @@ export interface PollResult {
   readonly notReady: ResultsNotReadyError | undefined;
 }
 
-/** What the requests of one poll have read. */
+/** The data that the requests of one poll have read. */
 type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notReady'>;
 
 type PollEndpoint = 'trackers.results' | 'trackers.get';

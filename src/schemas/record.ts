@@ -50,7 +50,7 @@ export function namedRecord<Named>() {
     record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
-/** What `z.toJSONSchema` cannot read from a schema. */
+/** Facts about a schema that `z.toJSONSchema` does not return. */
 export interface SchemaFacts {
   /** The schema of the items of a list. */
   readonly items?: z.ZodType;

@@ -48,7 +48,7 @@ function isResults(payload: unknown): boolean {
 function buildBody(results: JsonObject, polled: unknown, receivedAt: Date): JsonObject {
   const { events = [] } = results;
   const tracker = results['tracker'] ?? polled;
-  // There is nothing to handle, so `onOther` is not called either.
+  // An empty webhook leaves nothing to handle, and `onOther` is not called.
   if (Array.isArray(events) && events.length === 0) return { trackings: [] };
   if (!isJsonObject(tracker)) {
     throw new WebhookParseError(
