@@ -61,7 +61,7 @@ for (const [names, entry, use, maxKilobytes] of [
     'createWebhookHandler, toNodeHandler',
     'tracking-client/webhooks',
     'toNodeHandler(createWebhookHandler({}))',
-    185,
+    180,
   ],
   ['isTrackingError', 'tracking-client', 'isTrackingError(0)', 5],
 ])
