@@ -15,6 +15,8 @@ const TRAFFIC = [
   { events: 2, copies: 1 },
   { events: 1, copies: 3 },
   { events: 2, copies: 3 },
+  { events: 10, copies: 1 },
+  { events: 10, copies: 3 },
 ];
 
 type Receiver = (request: Request) => Promise<Response>;
@@ -141,12 +143,14 @@ async function openReceivers(redisUrl: string, postgresUrl: string) {
 }
 
 const { kind: _, ...message } = buildWebhookMessage();
+const [event] = message.events;
 let bodyCount = 0;
 
 /** Builds a body with a tracker of its own, so that no receiver has seen its events before. */
 function buildBody(events: number): string {
   const tracker = { ...message.tracker, trackerId: `tracker-${bodyCount++}` };
-  return JSON.stringify({ trackings: [{ ...message, tracker, events: message.events.slice(0, events) }] });
+  const list = Array.from({ length: events }, (_, index) => ({ ...event, eventId: `event-${index}` }));
+  return JSON.stringify({ trackings: [{ ...message, tracker, events: list }] });
 }
 
 /** Sends new webhooks, 64 at a time and each several times in shuffled order; returns the unique events per second. */
