@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { linkedController, onAbort } from '../common/abort.ts';
+import { linkedController } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
 import { withTimeLimit } from '../common/guarded.ts';
@@ -196,7 +196,7 @@ export class WebhookInbox {
     if (signal?.aborted) return 'interrupted';
     const { callbackTimeoutMs, onError } = this.#settings;
     const { controller, unsubscribe } = linkedController(signal);
-    const unsubscribeLost = onAbort(lease.lost, () => controller.abort(lease.lost.reason));
+    lease.watch(controller);
     const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
     const context = { attempt, signal: controller.signal, account: items[0]?.account };
     try {
@@ -205,12 +205,12 @@ export class WebhookInbox {
       for (const item of items) item.error = error;
       // A callback that was cut short by us has not failed.
       if (signal?.aborted) return 'interrupted';
-      if (lease.lost.aborted) return 'unavailable';
+      if (lease.isLost) return 'unavailable';
       onError(error, doneState === 'handled' ? 'callback' : 'deadLetter', getKeys(items));
       return 'failed';
     } finally {
       unsubscribe();
-      unsubscribeLost();
+      lease.watch(undefined);
     }
     // The items are committed even if another receiver took them over.
     setState(items, doneState);

@@ -31,7 +31,9 @@ export class Lease {
   /** Each lease has a token of its own, so a release that is late cannot free the keys of a later lease. */
   readonly #token = randomUUID();
   readonly #timer = new ReschedulableTimer(() => this.#onTimer());
-  readonly #lost = new AbortController();
+  #lostBecause: TrackingError | undefined;
+  /** The controller of the callback that runs. */
+  #callback: AbortController | undefined;
   /** The calls of claims that timed out. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #endsAt = 0;
@@ -42,9 +44,15 @@ export class Lease {
     this.#items = items;
   }
 
-  /** Aborts when another receiver has taken an item over, or may do so because the lease has ended. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
+  /** True if another receiver has taken an item over, or may do so because the lease has ended. */
+  get isLost(): boolean {
+    return this.#lostBecause !== undefined;
+  }
+
+  /** Aborts the controller of a callback if the lease is lost before the callback has ended. */
+  watch(callback: AbortController | undefined): void {
+    this.#callback = callback;
+    if (this.#lostBecause !== undefined) callback?.abort(this.#lostBecause);
   }
 
   /** The items that this receiver has claimed and whose callback has not ended. */
@@ -97,7 +105,7 @@ export class Lease {
   /** Sets the timer to the next renewal, or to the end of the lease if that comes first. The timer does not keep the process alive. */
   #setTimer(): void {
     const renewAt = systemClock.now() + this.#settings.leaseMs / 3;
-    this.#timer.set(this.lost.aborted ? renewAt : Math.min(renewAt, this.#endsAt), false);
+    this.#timer.set(this.isLost ? renewAt : Math.min(renewAt, this.#endsAt), false);
   }
 
   #onTimer(): void {
@@ -154,7 +162,8 @@ export class Lease {
     const message =
       `The lease of the event was not renewed in time (\`leaseMs\` is ${this.#settings.leaseMs}), and ${reason}; ` +
       'stop this callback, and raise `leaseMs` if this happens often';
-    this.#lost.abort(new TrackingError(message));
+    this.#lostBecause ??= new TrackingError(message);
+    this.#callback?.abort(this.#lostBecause);
   }
 
   /** Releases what is not done. The attempt of a failed item counts. */
