@@ -2,6 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { bundled } from '../../scripts/support/bundled.ts';
 
+/** The program of one process of a fleet. */
+export const PEER = 'bench/fleet/peer.ts';
+
 export const CONTENDERS = ['RedisLimiter', 'rate-limiter-flexible', 'uncoordinated'] as const;
 
 export type Contender = (typeof CONTENDERS)[number];
@@ -40,10 +43,16 @@ export class PeerFleet {
     this.#peers = peers.map((process) => ({ process, exited: once(process, 'exit') }));
   }
 
-  /** Starts the processes and waits until each is ready. */
-  static async start(size: number): Promise<PeerFleet> {
-    const script = await bundled('bench/fleet/peer.ts');
-    const peers = Array.from({ length: size }, () => fork(script, { stdio: 'inherit' }));
+  /**
+   * Starts the processes and waits until each is ready.
+   *
+   * @param programs - what the processes run, in turn. Default: `PEER`
+   */
+  static async start(size: number, programs?: readonly string[]): Promise<PeerFleet> {
+    const scripts = programs ?? [await bundled(PEER)];
+    const peers = Array.from({ length: size }, (_, index) =>
+      fork(scripts[index % scripts.length] ?? '', { stdio: 'inherit' }),
+    );
     await Promise.all(peers.map((peer) => once(peer, 'message')));
     return new PeerFleet(peers);
   }

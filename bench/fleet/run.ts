@@ -24,6 +24,8 @@ export interface FleetCase {
   readonly forgetAfterSeconds?: number;
   /** The first process's wall clock is this many milliseconds ahead. */
   readonly clockAheadMs?: number;
+  /** What the processes run, in turn. Default: `PEER`. */
+  readonly programs?: readonly string[];
 }
 
 export interface FleetRun {
@@ -63,7 +65,7 @@ export async function runFleetCase(
   for (const contender of fleetCase.contenders ?? CONTENDERS) {
     const server = await startServer({ mode, limit: LIMIT, jitterMs });
     const proxy = await OutageProxy.open(redisUrl);
-    const fleet = await PeerFleet.start(processes);
+    const fleet = await PeerFleet.start(processes, fleetCase.programs);
     try {
       const [baseUrl = ''] = server.baseUrls;
       runs.push(await runContender(fleetCase, { contender, baseUrl, fleet, proxy, redisUrl }));

@@ -53,16 +53,30 @@ export async function measureStores(redisUrl: string, postgresUrl: string, isQui
   return results;
 }
 
-async function runOnRedis(url: string, inbox: InboxKind, kills: number, events: number) {
+/** Sends events to four receivers on Redis; `programs` are what they run, in turn. */
+export async function runOnRedis(
+  url: string,
+  inbox: InboxKind,
+  kills: number,
+  events: number,
+  programs?: readonly string[],
+) {
   const namespace = `bench:${randomUUID()}:`;
   try {
-    return await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
+    return await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events, programs);
   } finally {
     await deleteKeys(url, namespace);
   }
 }
 
-async function runOnPostgres(url: string, inbox: InboxKind, kills: number, events: number) {
+/** Sends events to four receivers on PostgreSQL; `programs` are what they run, in turn. */
+export async function runOnPostgres(
+  url: string,
+  inbox: InboxKind,
+  kills: number,
+  events: number,
+  programs?: readonly string[],
+) {
   const namespace = `bench_${randomUUID().slice(0, 8)}`;
   const pool = new pg.Pool({ connectionString: url, max: 1 }).on('error', console.error);
   try {
@@ -70,7 +84,7 @@ async function runOnPostgres(url: string, inbox: InboxKind, kills: number, event
     await pool.query(`CREATE TABLE ${namespace}.handled_events (key text PRIMARY KEY)`);
     await pool.query(`CREATE TABLE ${namespace}.effects (key text)`);
     await new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }).createTable();
-    const result = await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
+    const result = await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events, programs);
     if (inbox !== 'transaction') return result;
     // The journals also hold attempts that were rolled back, so count the committed rows instead.
     const { rows } = await pool.query(
@@ -88,9 +102,10 @@ async function runReceivers(
   receivers: Parameters<typeof runFleet>[0]['receivers'],
   kills: number,
   events: number,
+  programs?: readonly string[],
 ): Promise<Omit<StoreResult, 'ratio'>> {
   const traffic = { events, copies: 3, perWebhook: 8, concurrency: 24 };
-  const report = await runFleet({ receivers, size: 4, traffic, kills });
+  const report = await runFleet({ receivers, size: 4, traffic, kills, programs });
   return {
     inbox: receivers.inbox,
     kills: report.kills,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, '.tmp', 'programs');
@@ -12,9 +12,10 @@ const FOLDER = join(ROOT, '.tmp', 'programs');
  * many processes more than half a second of processor time. Libraries stay imports.
  *
  * @param program - path from the root of the repository, or an absolute path
+ * @param packageFolder - an unpacked package, which replaces the sources of this repository. Default: none
  * @returns the file to run
  */
-export async function bundled(program: string): Promise<string> {
+export async function bundled(program: string, packageFolder?: string): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
     entryPoints: [program],
@@ -25,6 +26,7 @@ export async function bundled(program: string): Promise<string> {
     format: 'esm',
     target: 'node20',
     logLevel: 'silent',
+    plugins: packageFolder === undefined ? [] : [replaceSources(packageFolder)],
   });
   const [{ contents } = { contents: new Uint8Array() }] = outputFiles;
   const hash = createHash('sha256').update(contents).digest('hex').slice(0, 12);
@@ -35,4 +37,16 @@ export async function bundled(program: string): Promise<string> {
   await writeFile(draft, contents);
   await rename(draft, file);
   return file;
+}
+
+/** Loads the entries of an unpacked package instead of those in `src`. */
+function replaceSources(packageFolder: string): Plugin {
+  const entry = /\/src\/(?:(\w+)\/)?index\.ts$/;
+  return {
+    name: 'replace-sources',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: entry }, ({ path }) => ({
+        path: join(packageFolder, 'dist', `${entry.exec(path)?.[1] ?? 'index'}.js`),
+      })),
+  };
 }

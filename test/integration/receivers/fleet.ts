@@ -7,6 +7,9 @@ import { bundled } from '../../../scripts/support/bundled.ts';
 import type { Listening, ReceiverConfig } from './receiver-config.ts';
 import { pickRandom } from './sender.ts';
 
+/** The program of a receiver process. */
+export const RECEIVER = 'test/integration/receivers/receiver.ts';
+
 /** The journal of one receiver process, in order. */
 export interface Journal {
   readonly wasKilled: boolean;
@@ -23,21 +26,34 @@ interface Receiver {
 export class Fleet {
   readonly #config: Omit<ReceiverConfig, 'journal'>;
   readonly #directory: string;
-  readonly #program: string;
+  readonly #programs: readonly string[];
   readonly #alive = new Map<string, Receiver>();
   readonly #killed = new Set<string>();
   readonly #starting = new Set<Promise<void>>();
   #count = 0;
 
-  private constructor(config: Omit<ReceiverConfig, 'journal'>, directory: string, program: string) {
+  private constructor(
+    config: Omit<ReceiverConfig, 'journal'>,
+    directory: string,
+    programs: readonly string[],
+  ) {
     this.#config = config;
     this.#directory = directory;
-    this.#program = program;
+    this.#programs = programs;
   }
 
-  static async start(config: Omit<ReceiverConfig, 'journal'>, size: number): Promise<Fleet> {
-    const program = await bundled('test/integration/receivers/receiver.ts');
-    const fleet = new Fleet(config, await mkdtemp(join(tmpdir(), 'receivers-')), program);
+  /**
+   * Starts the receivers.
+   *
+   * @param programs - what the receivers run, in turn, also those that replace others. Default: `RECEIVER`
+   */
+  static async start(
+    config: Omit<ReceiverConfig, 'journal'>,
+    size: number,
+    programs?: readonly string[],
+  ): Promise<Fleet> {
+    const directory = await mkdtemp(join(tmpdir(), 'receivers-'));
+    const fleet = new Fleet(config, directory, programs ?? [await bundled(RECEIVER)]);
     await Promise.all(Array.from({ length: size }, () => fleet.#add()));
     return fleet;
   }
@@ -82,7 +98,8 @@ export class Fleet {
     this.#count += 1;
     const name = `receiver-${this.#count}`;
     const config: ReceiverConfig = { ...this.#config, journal: join(this.#directory, name) };
-    const child = fork(this.#program, [JSON.stringify(config)]);
+    const program = this.#programs[this.#count % this.#programs.length] ?? '';
+    const child = fork(program, [JSON.stringify(config)]);
     const exited = once(child, 'exit').then(([code]) => {
       throw new Error(`Expected ${name} to listen, got exit code ${code}`);
     });

@@ -9,6 +9,8 @@ export interface FleetRunOptions {
   readonly traffic: Traffic;
   /** How many receivers are killed, spread over the traffic at random. */
   readonly kills: number;
+  /** What the receivers run, in turn. Default: `RECEIVER`. */
+  readonly programs?: readonly string[] | undefined;
 }
 
 /** The audit of every event, from the journals of all receivers. */
@@ -27,8 +29,8 @@ export interface FleetRunReport extends SendReport, Audit {
 
 /** Sends traffic to a fleet of receiver processes, kills some of them, and audits the journals. */
 export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport> {
-  const { receivers, size, traffic, kills } = options;
-  const fleet = await Fleet.start(receivers, size);
+  const { receivers, size, traffic, kills, programs } = options;
+  const fleet = await Fleet.start(receivers, size, programs);
   const killAt = Array.from({ length: kills }, () => 0.05 + Math.random() * 0.75).sort();
   let sent: SendReport;
   let journals: readonly Journal[] = [];

@@ -1,0 +1,94 @@
+/**
+ * Runs two versions of the package side by side, as a rolling deploy does, while processes are killed: receivers share one store,
+ * and clients share one limit. Every second process, and every second one that replaces a killed one, runs the older version.
+ *
+ * `npm run bench:deploy -- --old <tarball>` compares an older package with the sources, and only prints. The program needs Redis and
+ * PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { bundled } from '../scripts/support/bundled.ts';
+import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { mustRun } from '../scripts/support/run.ts';
+import { RECEIVER } from '../test/integration/receivers/fleet.ts';
+import { readArguments, refuse } from './arguments.ts';
+import { PEER } from './fleet/peers.ts';
+import { runFleetCase } from './fleet/run.ts';
+import { describeRun } from './report.ts';
+import { runOnPostgres, runOnRedis } from './webhooks/stores.ts';
+
+const KILLS = 10;
+const EVENTS = 4_000;
+
+const { values } = readArguments({
+  command: 'bench:deploy',
+  summary:
+    'Runs two versions of the package side by side while processes are killed. Needs Redis and PostgreSQL.',
+  options: { old: { value: '<tarball>', help: 'The older version, as `npm pack` writes it.' } },
+});
+const tarball = values.old ?? refuse('Name the older version: --old <tarball>');
+if (!existsSync(tarball)) refuse(`Expected "${tarball}" to be a file that \`npm pack\` wrote, found no file`);
+const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
+const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
+
+const folder = await mkdtemp(join(tmpdir(), 'tracking-client-deploy-'));
+await mustRun('tar', ['-xzf', resolve(tarball)], { cwd: folder });
+/** The same program, with the sources and with the older version. */
+const inBothVersions = (program: string) =>
+  Promise.all([bundled(program), bundled(program, join(folder, 'package'))]);
+let isBroken = false;
+
+try {
+  const receivers = await inBothVersions(RECEIVER);
+  const rows: string[][] = [];
+  for (const inbox of ['redis', 'ioredis', 'postgres'] as const) {
+    console.error(`${inbox}, ${KILLS} kills`);
+    const run = inbox === 'postgres' ? runOnPostgres : runOnRedis;
+    const url = inbox === 'postgres' ? postgresUrl : redisUrl;
+    const { lost, repeats, unexcused, seconds } = await run(url, inbox, KILLS, EVENTS, receivers);
+    rows.push([inbox, ...[lost, repeats, unexcused].map(String), seconds.toFixed(1)]);
+    isBroken ||= lost + unexcused > 0;
+  }
+  console.log(
+    `Four receivers, ${EVENTS} events that come three times, ${KILLS} receivers killed and replaced.\n\n` +
+      markdownTable(['Store', 'Lost', 'Repeated', 'Unexplained', 'Seconds'], rows),
+  );
+
+  const clients = await inBothVersions(PEER);
+  const limits: string[][] = [];
+  for (const [mode, killAfterSeconds] of [
+    ['sliding', undefined],
+    ['fixed', undefined],
+    ['sliding', 6],
+  ] as const) {
+    const name = `${mode}${killAfterSeconds === undefined ? '' : `, one client killed after ${killAfterSeconds} s`}`;
+    console.error(name);
+    const runs = await runFleetCase(
+      {
+        ...{ name, mode, processes: 4, calls: 200, contenders: ['RedisLimiter'], programs: clients },
+        ...(killAfterSeconds !== undefined && { killAfterSeconds }),
+      },
+      redisUrl,
+    );
+    for (const { refused, lost, sharePercent, leastServed, firstServed } of runs) {
+      limits.push([
+        name,
+        `${refused}`,
+        `${lost}`,
+        sharePercent.toFixed(1),
+        `${leastServed} of ${firstServed}`,
+      ]);
+      isBroken ||= refused + lost > 0;
+    }
+  }
+  console.log(
+    'Four clients share a limit of 10 requests per second for 200 calls.\n\n' +
+      markdownTable(['Window', 'Refused', 'Lost', 'Used share of the limit in %', 'Slowest client'], limits),
+  );
+  console.log(`Measured on ${describeRun()}.`);
+} finally {
+  await rm(folder, { recursive: true });
+}
+if (isBroken) process.exitCode = 1;
