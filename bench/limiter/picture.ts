@@ -62,11 +62,11 @@ export function drawLimiters(cases: readonly CaseResult[]): string {
       .map(({ median: { refused, sharePercent } }) => [roundResult(sharePercent), refused] as const);
     return { type: 'scatter', name, symbol, symbolSize: 13, itemStyle, data };
   });
-  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 400, height: 354 });
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 400, height: 359 });
   chart.setOption({
     animation: false,
-    legend: { top: 0, left: 0, itemWidth: 14, itemGap: 14, textStyle: { ...TEXT, padding: [0, 7, 0, 0] } },
-    grid: { top: 98, left: 42, right: 16, bottom: 52 },
+    legend: { top: 0, left: 0, itemWidth: 14, itemGap: 21, textStyle: TEXT },
+    grid: { top: 103, left: 42, right: 16, bottom: 52 },
     xAxis: {
       ...AXIS,
       name: 'Used share of the limit in % (more is better)',
@@ -96,6 +96,9 @@ function finish(svg: string, facts: readonly string[]): string {
       // ECharts adds styles and data for the mouse, which an image does not get. Their names differ in each drawing.
       .replaceAll(/ (?:class|ecmeta_\w+)="[^"]*"/g, '')
       .replace(/<style[\s\S]*<\/style>/, STYLE)
-      .replace('>', ` role="img" aria-labelledby="title description">\n${words.join('\n')}`)
+      .replace(
+        '>',
+        ` role="img" aria-labelledby="title" aria-describedby="description">\n${words.join('\n')}`,
+      )
   );
 }
