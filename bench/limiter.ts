@@ -1,13 +1,16 @@
 /**
  * Compares the limiter of this client with others, on a loopback service that enforces its limit in another process.
  *
- * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`. `-- --quick` makes fewer calls, runs
- * once and only prints; `-- --only <text>` runs only the cases whose name contains the text, and only prints, too.
+ * `npm run bench:limiter` runs everything three times, writes `results/limiter.json` and draws `docs/limiters.svg`.
+ * `-- --quick` makes fewer calls, runs once and only prints; `-- --only <text>` runs only the cases whose name contains the
+ * text, and only prints, too.
  */
+import { writeFileSync } from 'node:fs';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { readArguments } from './arguments.ts';
 import { type Case, cases } from './limiter/cases.ts';
 import { type Run, runCase } from './limiter/drive.ts';
+import { drawLimiters } from './limiter/picture.ts';
 import { describeRun, writeResult } from './report.ts';
 import { median, sum } from './statistics.ts';
 
@@ -49,7 +52,10 @@ console.log(
     `Measured on ${measuredOn}.`,
   ].join('\n\n'),
 );
-if (!quick && only === undefined) writeResult('limiter.json', { measuredOn, cases: reports });
+if (!quick && only === undefined) {
+  writeResult('limiter.json', { measuredOn, cases: reports });
+  writeFileSync(new URL('../docs/limiters.svg', import.meta.url), drawLimiters(reports));
+}
 
 function shorten(each: Case): Case {
   const { limitChange } = each.server;

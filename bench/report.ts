@@ -40,10 +40,13 @@ export function writeResult(name: string, result: Readonly<Record<string, unknow
   writeFileSync(new URL(`./results/${name}`, import.meta.url), `{\n${fields.join(',\n')}\n}\n`);
 }
 
+/** Rounds a number as the files of `results/` do. */
+export function roundResult(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}
+
 function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part) =>
-    typeof part === 'number' ? Math.round(part * 1_000) / 1_000 : part,
-  );
+  return JSON.stringify(value, (_key, part) => (typeof part === 'number' ? roundResult(part) : part));
 }
 
 /**

@@ -1,8 +1,8 @@
 // Writes the generated parts of documents: how to install the package, the endpoints and the options from the sources, the figures
-// from the last results of bench/. A unit test fails when one of them is stale.
+// from the last results of bench/. Draws the pictures of these figures, too. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { FIGURES } from './readme/figures.ts';
+import { FIGURES, PICTURES } from './readme/figures.ts';
 import { installSteps } from './readme/install.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 import { IS_PUBLISHED } from './support/published.ts';
@@ -40,4 +40,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const file = new URL(`../${document}`, import.meta.url);
     writeFileSync(file, writtenAnew(readFileSync(file, 'utf8')));
   }
+  for (const [path, draw] of Object.entries(PICTURES))
+    writeFileSync(new URL(`../${path}`, import.meta.url), draw());
 }

@@ -1,3 +1,4 @@
+import { drawLimiters, MAIN_CASES } from '../../bench/limiter/picture.ts';
 import { formatOverhead } from '../../bench/overhead/figures.ts';
 import fleet from '../../bench/results/fleet.json' with { type: 'json' };
 import limiter from '../../bench/results/limiter.json' with { type: 'json' };
@@ -24,13 +25,7 @@ function measuredTable(measuredOn: string, head: readonly string[], rows: readon
   return `${markdownTable(head, rows)}\n\nMeasured on ${measuredOn}.`;
 }
 
-/** docs/benchmarks.md shows these cases, which differ most for a user; bench/figures.md shows all of them. */
-const MAIN_LIMITER_CASES = [
-  '10/s fixed',
-  '10/s sliding, jitter 80 ms',
-  '10/s sliding, handler 500 ms',
-  '10/s sliding counter, jitter 80 ms',
-];
+/** docs/benchmarks.md shows these cases; bench/figures.md shows all of them. */
 const MAIN_FLEET_CASES = ['4 processes, sliding', '4 processes, fixed', '8 processes, sliding'];
 
 function limiterTable(cases: typeof limiter.cases): string {
@@ -64,8 +59,7 @@ function formatFleetRate({ events, seconds, ratio }: (typeof stores.fleets)[numb
 
 /** Each function writes the last results of bench/ as a table: first those of docs/benchmarks.md, then those of bench/figures.md. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
-  'main limiter figures': () =>
-    limiterTable(limiter.cases.filter(({ name }) => MAIN_LIMITER_CASES.includes(name))),
+  'main limiter figures': () => limiterTable(limiter.cases.filter(({ name }) => MAIN_CASES.includes(name))),
   'main fleet figures': () => fleetTable(fleet.cases.filter(({ name }) => MAIN_FLEET_CASES.includes(name))),
   'main store figures': () => {
     const rows = stores.fleets
@@ -125,4 +119,9 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     const rows = scale.figures.map(({ name, found }) => [name, found]);
     return measuredTable(scale.measuredOn, ['Case', 'Measured'], rows);
   },
+};
+
+/** Each function draws the picture of this file from the last results of bench/. */
+export const PICTURES: Readonly<Record<string, () => string>> = {
+  'docs/limiters.svg': () => drawLimiters(limiter.cases),
 };

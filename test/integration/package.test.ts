@@ -154,6 +154,7 @@ describe('the package', () => {
       'THIRD-PARTY-LICENSES.txt',
       'docs/benchmarks.md',
       'docs/command.md',
+      'docs/limiters.svg',
       'docs/limits-and-retries.md',
       'docs/observability.md',
       'docs/options.md',

@@ -1,10 +1,31 @@
 import { expect, it } from 'vitest';
+import { PICTURES } from '../../scripts/readme/figures.ts';
 import { DOCUMENTS, PARTS, writtenAnew } from '../../scripts/readme.ts';
 import { readDocument } from './support/documents.ts';
 
 it.each(DOCUMENTS)('%s → agrees with the sources and the results; otherwise run `npm run readme`', (path) => {
   const text = readDocument(path);
   expect(text).toBe(writtenAnew(text));
+});
+
+it.each(Object.entries(PICTURES))(
+  '%s → agrees with the results; otherwise run `npm run readme`',
+  (path, draw) => {
+    expect(readDocument(path)).toBe(draw());
+  },
+);
+
+it('the picture of the limiters → describes each cell of the table in docs/benchmarks.md', () => {
+  const [, table = ''] = readDocument('docs/benchmarks.md').split('<!-- main limiter figures');
+  const [head = [], , ...rows] = (table.split('\n\n')[1] ?? '')
+    .split('\n')
+    .map((line) => line.slice(2, -2).split(' | '));
+  const facts = head.slice(1).map((contender, index) => {
+    const cells = rows.map((row) => row[index + 1]?.replace(' / ', ' refused at '));
+    return `${contender}: ${cells.join(', ')}.`;
+  });
+  expect(facts).toHaveLength(5);
+  expect(readDocument('docs/limiters.svg')).toContain(`>${facts.join('\n')}</desc>`);
 });
 
 it('options.md with a changed default → regenerated as before', () => {

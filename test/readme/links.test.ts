@@ -17,9 +17,8 @@ function listAnchors(text: string): string[] {
 
 /** Returns the broken links of a document; links to other sites are not checked. */
 function findBrokenLinks(document: URL, text: string): string[] {
-  const targets = [...parseMarkdown(text).prose.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(
-    ([, target]) => target ?? [],
-  );
+  const links = parseMarkdown(text).prose.matchAll(/\]\(([^)\s]+)\)|<img src="([^"]+)"/g);
+  const targets = [...links].flatMap(([, target, picture]) => target ?? picture ?? []);
   return targets.filter((target) => {
     if (/^https?:/.test(target)) return false;
     const [path = '', anchor] = target.split('#');
@@ -79,8 +78,9 @@ describe('the links of', () => {
     expect(projectDocuments.toSorted()).toEqual([...pages, 'docs/recipes/*.md'].toSorted());
   });
 
-  it('a document with a missing file and a missing heading → both are named', () => {
-    const text = '# Here\n[a](#here) [b](#there) [c](LICENSE) [d](MISSING.md) [e](README.md#install)';
-    expect(findBrokenLinks(new URL('README.md', ROOT), text)).toEqual(['#there', 'MISSING.md']);
+  it('a document with a missing file, picture and heading → all are named', () => {
+    const text =
+      '# Here\n[a](#here) [b](#there) [c](LICENSE) [d](MISSING.md) [e](README.md#install)\n<img src="gone.svg">';
+    expect(findBrokenLinks(new URL('README.md', ROOT), text)).toEqual(['#there', 'MISSING.md', 'gone.svg']);
   });
 });
