@@ -19,7 +19,6 @@ import {
 import * as z from 'zod';
 import type { TrackingClient } from '../client.ts';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
-import { systemClock } from '../common/clock.ts';
 import { hasMethods, type OptionShape, option } from '../common/validation.ts';
 import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
@@ -302,7 +301,7 @@ export function observeRateLimits(
   // Kept, so that an endpoint whose clients are gone is reported as 0. Otherwise the SDK would repeat its last value.
   const totals = new Map<string, { queued: number; pauseMs: number }>();
   const observe: BatchObservableCallback = (result) => {
-    const now = systemClock.wallNow();
+    const now = Date.now();
     for (const endpoint of totals.keys()) totals.set(endpoint, { queued: 0, pauseMs: 0 });
     for (const client of typeof clients === 'function' ? clients() : [clients]) {
       for (const [endpoint, { queued, pausedUntil }] of Object.entries(client.rateLimits())) {
