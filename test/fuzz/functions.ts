@@ -194,6 +194,10 @@ const TARGETS: Record<string, Target> = {
   isNewerEvent: apply((broken) => events.isNewerEvent(toRecord(broken), {}), EVENT),
   latestEvent: apply((broken) => events.latestEvent([toRecord(broken)]), EVENT),
   telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
+  observeRateLimits: {
+    options: { meterProvider: {} },
+    run: (broken) => call(opentelemetry, 'observeRateLimits', createClient(), broken),
+  },
   webhookMetrics: apply(opentelemetry.webhookMetrics, { meterProvider: {} }),
 };
 

@@ -72,9 +72,9 @@ export async function describeWithAnyPostgres(
   describe(title, () => suite(create));
 }
 
-/** A suite that starts servers of its own; skipped if the program is not installed, unless `CI` is set. */
+/** A suite that runs a program, such as a server of its own; skipped if the program is not installed, unless `CI` is set. */
 export function describeWithProgram(
-  program: 'redis-server' | 'postgres' | 'pgbouncer',
+  program: 'redis-server' | 'postgres' | 'pgbouncer' | 'promtool',
   title: string,
   suite: () => void,
 ): void {

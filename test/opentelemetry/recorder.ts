@@ -1,11 +1,6 @@
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import {
-  AggregationTemporality,
-  type Histogram,
-  InMemoryMetricExporter,
-  MeterProvider,
-  PeriodicExportingMetricReader,
-} from '@opentelemetry/sdk-metrics';
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { type Histogram, MeterProvider } from '@opentelemetry/sdk-metrics';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
@@ -13,23 +8,20 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 
-/** The real SDK of OpenTelemetry, which keeps spans and metrics in memory. */
+/** The real SDK of OpenTelemetry, which keeps spans in memory, and collects metrics when a test reads them. */
 export function makeRecorder() {
   const spans = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
+  // It needs no timer, so it also works in virtual time.
+  const reader = new PrometheusExporter({ preventServerStart: true });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const contextManager = new AsyncLocalStorageContextManager();
-  const collectMetrics = async () => {
-    await reader.forceFlush();
-    return (
-      exporter
-        .getMetrics()
-        .at(-1)
-        ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? []
-    );
+  const collect = async () => {
+    const { resourceMetrics, errors } = await reader.collect();
+    if (errors.length > 0) throw new AggregateError(errors, 'Metrics could not be collected');
+    return resourceMetrics;
   };
+  const collectMetrics = async () => (await collect()).scopeMetrics.flatMap(({ metrics }) => metrics);
   return {
     telemetry: { tracerProvider, meterProvider },
     contextManager,
@@ -46,6 +38,8 @@ export function makeRecorder() {
         })),
       );
     },
+    /** The text that Prometheus reads. */
+    prometheusText: async (): Promise<string> => new PrometheusSerializer().serialize(await collect()),
     async metricNames(): Promise<string[]> {
       const all = await collectMetrics();
       return all.map(({ descriptor }) => `${descriptor.name} ${descriptor.unit}`).sort();

@@ -1,6 +1,11 @@
 import { metrics, trace } from '@opentelemetry/api';
 import { TrackingClient } from 'tracking-client';
-import { type TelemetryOptions, telemetryHooks, webhookMetrics } from 'tracking-client/opentelemetry';
+import {
+  observeRateLimits,
+  type TelemetryOptions,
+  telemetryHooks,
+  webhookMetrics,
+} from 'tracking-client/opentelemetry';
 import { createWebhookHandler, type WebhookHandler } from 'tracking-client/webhooks';
 
 export const options: TelemetryOptions = {
@@ -11,6 +16,12 @@ const telemetry = telemetryHooks(options);
 export const client = new TrackingClient({
   hooks: { ...telemetry, onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()) },
 });
+
+const byAccount = new Map([['shop', client]]);
+export const stops: (() => void)[] = [
+  observeRateLimits(client, options),
+  observeRateLimits(() => byAccount.values()),
+];
 
 export const handler: WebhookHandler = createWebhookHandler({
   secret: 'secret',
