@@ -1,6 +1,7 @@
 // docs/recipes/reconcile.md with its programs as processes of their own, on a fake service and a mail service in this process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -39,7 +40,7 @@ interface Program {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-const waitFor = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 10 });
+const waitFor = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
 
 await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) => {
   const programs = new Map<string, string>();
@@ -58,6 +59,12 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   beforeAll(async () => {
     const { folder, remove } = await makeRecipeFolder('reconcile');
     removeFolder = remove;
+    // A busy machine must not look like a database that hangs.
+    const orders = join(folder, 'src/orders.ts');
+    const code = await readFile(orders, 'utf8');
+    const patient = code.replace('{ pool: storePool }', '{ pool: storePool, commandTimeoutMs: 10_000 }');
+    expect(patient).not.toBe(code);
+    await writeFile(orders, patient);
     for (const name of ['server', 'reconcile', 'emails'])
       programs.set(name, await bundled(join(folder, `src/${name}.ts`)));
   });
@@ -67,8 +74,8 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
     tables = makePool({ connectionString: url });
     cleanUps.push(drop, () => tables.end());
     await tables.query(recipeFiles('reconcile').find(({ path }) => path === 'schema.sql')?.code ?? '');
-    // The client uses at most half of this limit, so two jobs at once exceed it in no second.
-    const limits = { 'trackers.results': 100, 'trackers.create': 1_000 };
+    // A client sends at most five times the usual limit, so two jobs at once never exceed this limit.
+    const limits = { 'trackers.results': 1_000, 'trackers.create': 1_000 };
     fake = createFakeTrackingService({ resultsDelayMs: 0, limits });
     const { baseUrl, apiKey, fetch } = fake;
     client = new TrackingClient({ baseUrl, apiKey, fetch, rateLimit: false });
@@ -157,7 +164,8 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
     expect(new Set(await Promise.all(deliveries))).toEqual(new Set([200]));
   }
 
-  const makeSilent = () => query("UPDATE orders SET heard_at = heard_at - interval '6 hours'");
+  const makeSilent = (condition = 'true') =>
+    query(`UPDATE orders SET heard_at = heard_at - interval '6 hours' WHERE ${condition}`);
   /** The time that passes for the orders that a job has taken. */
   const passAnHour = () => query("UPDATE orders SET asked_at = asked_at - interval '1 hour'");
 
@@ -217,19 +225,19 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       await ship('on-its-way', LATE_SCAN.slice(0, 1));
 
       const receiver = await startServer();
-      await deliver(receiver.url, [...all.toReversed(), ...some.slice(0, 1)]);
+      for (const push of all.toReversed()) await deliver(receiver.url, [push]);
+      await deliver(receiver.url, some.slice(0, 1));
       await killBeforeRecord(findKey('killed-receiver', 'e2'), () => {
         post(receiver.url, { trackings: [killed[1]] }).catch(() => {});
         return receiver;
       });
-      await makeSilent();
+      await makeSilent("id <> 'all-webhooks'");
       await killBeforeRecord(findKey('killed-job', 'e1'), () => start('reconcile'));
       await passAnHour();
       await expectSuccess(start('reconcile'));
       const next = await startServer();
       await deliver(next.url, [...late.toReversed(), ...killed, ...some]);
       expect([await next.end('SIGTERM'), next.lines]).toEqual([0, []]);
-      await expectSuccess(start('emails'));
       await expectSuccess(start('emails'));
 
       const orders = await query<{ id: string; status: string }>(
@@ -271,9 +279,42 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   );
 
   it(
-    '120 silent orders and one that got a webhook, two jobs at once → each silent order is read once',
+    'a webhook that comes while older results are under way → its status stays',
     async () => {
-      const ids = Array.from({ length: 120 }, (_, index) => `silent-${index}`).toSorted();
+      await ship('order-1', LATE_SCAN.slice(0, 1));
+      await makeSilent();
+      const resultsRead = deferred();
+      const opened = deferred();
+      const slowService = await listening(
+        createServer(async ({ url = '', headers: { authorization = '' } }, response) => {
+          const results = await fetch(new URL(url, env['TRACKING_BASE_URL']), { headers: { authorization } });
+          const body = await results.text();
+          resultsRead.resolve();
+          await opened.promise;
+          response.writeHead(results.status, { 'content-type': 'application/json' }).end(body);
+        }),
+      );
+      cleanUps.push(() => slowService.close());
+      const { pathname } = new URL(env['TRACKING_BASE_URL'] ?? '');
+      const job = start('reconcile', {
+        TRACKING_BASE_URL: `http://127.0.0.1:${slowService.port}${pathname}`,
+      });
+      const { url } = await startServer();
+      await resultsRead.promise;
+      fake.shipment('NUMBER-order-1').addEvent(LATE_SCAN[1]);
+      const pushes = fake.webhooks.take().map(({ item }) => item);
+      await deliver(url, pushes);
+      opened.resolve();
+      await expectSuccess(job);
+      expect(await query('SELECT status FROM orders')).toEqual([{ status: 'delivered' }]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    '210 silent orders and one that got a webhook, two jobs at once → each silent order is read once',
+    async () => {
+      const ids = Array.from({ length: 210 }, (_, index) => `silent-${index}`).toSorted();
       for (const id of ids) await ship(id, []);
       const pushes = await ship('heard', LATE_SCAN.slice(0, 1));
       await makeSilent();
@@ -300,7 +341,6 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       fake.fail('trackers.results', { status: 403 });
       const failing = start('reconcile');
       expect([await failing.closed, failing.lines.join()]).toEqual([1, expect.stringContaining('order-1')]);
-      await expectSuccess(start('reconcile'));
       expect(listReads()).toHaveLength(1);
       await passAnHour();
       await expectSuccess(start('reconcile'));
@@ -337,22 +377,24 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   );
 
   it(
-    'two programs send the same e-mail at once → one request to the mail service',
+    'two programs send the same e-mail at once, and one after its key was deleted → one request to the mail service',
     async () => {
       await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
-      const opened = deferred<void>();
+      const opened = deferred();
       mailGate = opened.promise;
       const senders = [start('emails'), start('emails')];
       await waitForLocks(1);
       opened.resolve();
       await expectSuccess(...senders);
+      await query('DELETE FROM handled_events');
+      await expectSuccess(start('emails'));
       expect(emails).toEqual(['delivered-order-1']);
     },
     TIMEOUT_MS,
   );
 
   it(
-    'killed while the mail service responds → the e-mail is sent again with the same key, and not a third time',
+    'killed while the mail service responds → the e-mail is sent again with the same key',
     async () => {
       await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
       mailGate = new Promise(() => {});
@@ -360,7 +402,6 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       await waitFor(async () => expect(emails).toHaveLength(1));
       await killed.end('SIGKILL');
       mailGate = Promise.resolve();
-      await expectSuccess(start('emails'));
       await expectSuccess(start('emails'));
       expect(emails).toEqual(['delivered-order-1', 'delivered-order-1']);
     },
