@@ -145,6 +145,7 @@ describe('the types of the documents', () => {
     'polling-worker',
     'postgres',
     'proxy',
+    'reconcile',
     'web-server',
   ].flatMap((name) =>
     recipeFiles(name)
