@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongWaitsFirst } from './test/support/long-waits-first.ts';
 
 const src = fileURLToPath(new URL('./src', import.meta.url));
 
@@ -13,7 +14,7 @@ export default defineConfig({
     ],
   },
   test: {
-    sequence: { shuffle: true },
+    sequence: { shuffle: true, sequencer: LongWaitsFirst },
     // The default leaves one core unused, which is half of a machine with two.
     maxWorkers: '100%',
     projects: [
@@ -46,8 +47,6 @@ export default defineConfig({
           isolate: false,
           setupFiles: ['test/support/own-fetch.ts'],
           include: ['test/integration/**/*.test.ts'],
-          // The largest files take longest, so they start first.
-          sequence: { shuffle: { files: false, tests: true } },
           // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
           // They measure real time, which a busy machine can disturb.

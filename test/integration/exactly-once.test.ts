@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { bundled } from '../../scripts/support/bundled.ts';
 import { recipeFiles, writeRecipe } from '../readme/support/recipes.ts';
 import { makePool } from './postgres-schema.ts';
 import { describeWithAnyPostgres, describeWithPostgres } from './services.ts';
@@ -133,7 +134,7 @@ function useShop(create: () => Promise<TestDatabase>) {
 
   /** Starts a receiver process and returns its URL. */
   async function start(folder: string): Promise<{ url: string; process: ChildProcess }> {
-    const receiver = spawn(process.execPath, ['--import', 'tsx', 'receiver.ts'], { cwd: folder });
+    const receiver = spawn(process.execPath, [await bundled(join(folder, 'receiver.ts'))]);
     processes.push(receiver);
     let errors = '';
     receiver.stderr.on('data', (text) => {

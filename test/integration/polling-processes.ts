@@ -1,11 +1,9 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
 import { expect } from 'vitest';
+import { bundled } from '../../scripts/support/bundled.ts';
 import type { ReadyService, ServiceCounts } from './polling-service.ts';
-
-const SERVICE = fileURLToPath(new URL('polling-service.ts', import.meta.url));
-const execArgv = ['--import', 'tsx'];
 
 /** Starts a fake service and workers as processes of their own. */
 export class PollingProcesses {
@@ -13,7 +11,8 @@ export class PollingProcesses {
 
   /** Starts a service with so many trackers, of which every fourth is stopped, and two events of each. */
   async startService(trackers: number, limit: number, latencyMs = 0) {
-    const service = fork(SERVICE, [trackers, limit, latencyMs].map(String), { execArgv });
+    const program = await bundled('test/integration/polling-service.ts');
+    const service = fork(program, [trackers, limit, latencyMs].map(String));
     this.#running.push(service);
     // The types of both messages are those that the program above checks with `satisfies`.
     const [{ url, apiKey, trackerIds }] = (await once(service, 'message')) as [ReadyService];
@@ -29,9 +28,10 @@ export class PollingProcesses {
   }
 
   /** Starts a program of a recipe. */
-  startWorker(folder: string, env: NodeJS.ProcessEnv, file: string, ...args: readonly string[]) {
+  async startWorker(folder: string, env: NodeJS.ProcessEnv, file: string, ...args: readonly string[]) {
+    const program = await bundled(resolve(folder, file));
     const options = { cwd: folder, env: { ...process.env, ...env } };
-    const worker = spawn(process.execPath, [...execArgv, file, ...args], options);
+    const worker = spawn(process.execPath, [program, ...args], options);
     this.#running.push(worker);
     const lines: string[] = [];
     // A limiter that reports its last tokens after the connection was closed warns about it.

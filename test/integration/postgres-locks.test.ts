@@ -218,20 +218,6 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
     });
   });
 
-  describe('a transaction of the caller', () => {
-    test.each<[string, (store: PostgresDedupeStore) => Promise<unknown>]>([
-      ['claim', (store) => store.claim([randomUUID()], { token: 'mine', ...LEASE })],
-      ['commit', (store) => store.commit([randomUUID()], { retainMs: DAY_MS })],
-      ['release', (store) => store.release([randomUUID()], { token: 'mine' })],
-    ])('%s on its client → the transaction keeps its own lock_timeout', async (_title, call) => {
-      const client = await connect();
-      await client.query('BEGIN');
-      await client.query("SET LOCAL lock_timeout = '7s'");
-      await call(new PostgresDedupeStore({ pool: client, table }));
-      expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '7s' }]);
-    });
-  });
-
   describe('serializable as the default level', () => {
     test('four receivers that get the same 100 webhooks at once → 200 for all, each event handled once', async () => {
       const onEvent = vi.fn();

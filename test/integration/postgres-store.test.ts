@@ -75,6 +75,24 @@ await describeWithAnyPostgres('PostgresDedupeStore on a PostgreSQL', (create) =>
     ]);
   });
 
+  describe('a transaction of the caller', () => {
+    test.each<[string, (store: PostgresDedupeStore) => Promise<unknown>]>([
+      ['claim', (store) => store.claim([randomUUID()], { token: 'mine', leaseMs: 60_000 })],
+      ['commit', (store) => store.commit([randomUUID()], { retainMs: DAY_MS })],
+      ['release', (store) => store.release([randomUUID()], { token: 'mine' })],
+    ])('%s on its client → the transaction keeps its own lock_timeout', async (_title, call) => {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      onTestFinished(() => client.end());
+      await client.query('BEGIN');
+      // An embedded database has one connection, which an open transaction would keep.
+      onTestFinished(async () => void (await client.query('ROLLBACK')));
+      await client.query("SET LOCAL lock_timeout = '7s'");
+      await call(new PostgresDedupeStore({ pool: client }));
+      expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '7s' }]);
+    });
+  });
+
   test('eight processes that create the table at once → one table, no error', async () => {
     const store = new PostgresDedupeStore({ pool, table: 'created' });
     await Promise.all(Array.from({ length: 8 }, () => store.createTable()));

@@ -86,8 +86,8 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
     '2,000 trackers, %d workers, one is killed → every event is handled, twice only where the kill forces it, no 429',
     async (workers) => {
       const { startWorker, count, trackerIds } = await startService(2_000);
-      const [killed, ...others] = Array.from({ length: workers }, (_, index) =>
-        startWorker('short-locks.ts', `worker-${index}`),
+      const [killed, ...others] = await Promise.all(
+        Array.from({ length: workers }, (_, index) => startWorker('short-locks.ts', `worker-${index}`)),
       );
       await waitFor(async () => expect(await redis.llen('calls')).toBeGreaterThan(600));
       await killed?.end('SIGKILL');
@@ -117,7 +117,7 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
     async () => {
       const { startWorker, trackerIds } = await startService(4);
       await startPolling(queue, 'gone', Date.now());
-      const { lines, end } = startWorker('src/poll-worker.ts');
+      const { lines, end } = await startWorker('src/poll-worker.ts');
       await waitFor(async () => expect(await queue.getJobSchedulersCount()).toBe(3));
       await waitFor(async () =>
         expect(lines.filter((line) => line.startsWith('new event '))).toHaveLength(8),

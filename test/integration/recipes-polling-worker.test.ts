@@ -115,8 +115,8 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
         '%d workers → every event is handled, twice only where the kill forces it, no 429, and a lease later others take over',
         async (workers) => {
           const { startShort, count, trackerIds } = await startService(2_000, 400);
-          const [killed, ...others] = Array.from({ length: workers }, (_, index) =>
-            startShort(`worker-${index}`),
+          const [killed, ...others] = await Promise.all(
+            Array.from({ length: workers }, (_, index) => startShort(`worker-${index}`)),
           );
           await waitFor(async () => expect(await countRows('due_at > now()')).toBeGreaterThan(300));
           await killed?.end('SIGKILL');
@@ -161,11 +161,11 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
       'SIGTERM while requests are under way → the leases are given back, and another worker polls the trackers at once',
       async () => {
         const { startShort, count } = await startService(10, 100, 2_000);
-        const first = startShort('first');
+        const first = await startShort('first');
         await waitFor(async () => expect(await countRows('lease IS NOT NULL')).toBe(10));
         expect([await first.end('SIGTERM'), first.lines]).toEqual([0, []]);
         expect(await countRows(`lease IS NULL AND leased_until = '-infinity' AND due_at <= now()`)).toBe(10);
-        const second = startShort('second');
+        const second = await startShort('second');
         await waitFor(async () => expect(await countRows('due_at > now()')).toBe(10));
         expect(await second.end('SIGTERM')).toBe(0);
         expect(await query('SELECT DISTINCT worker FROM calls')).toEqual([{ worker: 'second' }]);
@@ -179,10 +179,10 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
       async () => {
         const leaseMs = 6_000;
         const { startShort, trackerIds } = await startService(10, 100, 1_000);
-        const frozen = startShort('frozen', leaseMs);
+        const frozen = await startShort('frozen', leaseMs);
         await waitFor(async () => expect(await countRows('lease IS NOT NULL')).toBe(10));
         frozen.send('SIGSTOP');
-        const other = startShort('other', leaseMs);
+        const other = await startShort('other', leaseMs);
         await waitFor(async () => expect(await countRows('due_at > now()')).toBe(10));
         const polled = 'SELECT tracker_id, due_at, lease, stopped FROM polled_trackers ORDER BY tracker_id';
         const before = await query(polled);
@@ -201,7 +201,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
       async () => {
         const { startWorker, trackerIds } = await startService(6, 10);
         for (const isSecondRun of [false, true]) {
-          const { lines, end } = startWorker('src/worker.ts');
+          const { lines, end } = await startWorker('src/worker.ts');
           await waitFor(async () => expect(await countRows('due_at > now() OR stopped')).toBe(6));
           expect(await end('SIGTERM')).toBe(0);
           const news = lines.filter((line) => line.startsWith('new event '));

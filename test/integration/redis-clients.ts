@@ -4,18 +4,20 @@ import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { afterAll } from 'vitest';
 import type { RedisClient } from '../../src/redis/index.ts';
 
+/** A connected client, and what closes its connections. */
+export interface RedisConnection {
+  readonly redis: RedisClient;
+  close(): Promise<unknown>;
+}
+
+export async function connectNodeRedis(url: string): Promise<RedisConnection> {
+  const redis = await createClient({ url }).connect();
+  return { redis, close: () => redis.close() };
+}
+
 /** The clients with which stores and limiters are tested. */
-export const REDIS_CLIENTS: readonly [
-  title: string,
-  connect: (url: string) => Promise<{ redis: RedisClient; close(): Promise<unknown> }>,
-][] = [
-  [
-    'a client of redis',
-    async (url) => {
-      const redis = await createClient({ url }).connect();
-      return { redis, close: () => redis.close() };
-    },
-  ],
+export const REDIS_CLIENTS: readonly [title: string, connect: (url: string) => Promise<RedisConnection>][] = [
+  ['a client of redis', connectNodeRedis],
   [
     'a client of redis that gives buffers',
     async (url) => {

@@ -59,6 +59,19 @@ export function describeWithPostgres(title: string, suite: (url: string) => void
 }
 
 /**
+ * A suite whose tests need nothing of Redis but its scripts. It gets the URL of `REDIS_URL`, or undefined if that does not respond,
+ * unless `CI` is set; then the suite uses the emulator of Redis.
+ */
+export async function describeWithAnyRedis(
+  title: string,
+  suite: (url: string | undefined) => void,
+): Promise<void> {
+  const reason = await findReason(REDIS);
+  if (reason !== undefined) failInCI(title, reason);
+  describe(title, () => suite(reason === undefined ? REDIS.url : undefined));
+}
+
+/**
  * A suite whose tests need one connection only. They create databases on the PostgreSQL of `DATABASE_URL`, or inside this process
  * if it does not respond, unless `CI` is set.
  */

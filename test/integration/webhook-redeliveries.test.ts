@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 import { type DedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
-import { useSchema } from './postgres-schema.ts';
+import { makePool } from './postgres-schema.ts';
 import { ownKeys } from './redis-clients.ts';
-import { describeWithPostgres, describeWithRedis } from './services.ts';
+import { describeWithAnyPostgres, describeWithRedis } from './services.ts';
+import type { TestDatabase } from './test-database.ts';
 
 const IDS = Array.from({ length: 10 }, (_, index) => `e${100 + index}`);
 const BODY = { trackerId: 't1', events: IDS.map((eventId) => ({ eventId })) };
@@ -44,11 +46,20 @@ await describeWithRedis('one webhook delivered three times at once, with Redis',
   });
 });
 
-await describeWithPostgres('one webhook delivered three times at once, with PostgreSQL', (url) => {
-  const { schema, pool } = useSchema(url);
+await describeWithAnyPostgres('one webhook delivered three times at once, with PostgreSQL', (create) => {
+  let database: TestDatabase;
+  let pool: pg.Pool;
+  beforeAll(async () => {
+    database = await create();
+    pool = makePool({ connectionString: database.url, max: database.maxConnections });
+  });
+  afterAll(async () => {
+    await pool.end();
+    await database.drop();
+  });
 
   test('ten events of a tracker → handled once each, in their order, and no callbacks overlap', async () => {
-    const stores = [1, 2, 3].map(() => new PostgresDedupeStore({ pool, table: `${schema}.inbox` }));
+    const stores = [1, 2, 3].map(() => new PostgresDedupeStore({ pool }));
     await stores[0]?.createTable();
     expect(await deliverAtOnce(stores)).toEqual(ONE_AFTER_ANOTHER);
   });

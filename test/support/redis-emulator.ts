@@ -70,9 +70,15 @@ interface Entry {
   expiresAt: number;
 }
 
+/** Escapes what would end an item of a list or a text of the interpreter. Different keys stay different. */
+function escapeKey(key: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON allows these characters in keys.
+  return key.replace(/[\u0000-\u001f%]/g, encodeURIComponent);
+}
+
 /**
- * An in-memory Redis that runs the scripts of the package themselves, with a Lua interpreter. It knows the commands that the script
- * of the limiter uses, and its time is `performance.now()`, which tests fake.
+ * An in-memory Redis that runs the scripts of the package themselves, with a Lua interpreter. It knows the commands that the scripts
+ * of the limiter and of the store use, and its time is `performance.now()`, which tests fake.
  */
 export class RedisEmulator implements NodeRedisClient {
   /** Milliseconds by which the clock of this Redis is ahead of `performance.now()`. */
@@ -95,8 +101,8 @@ export class RedisEmulator implements NodeRedisClient {
       compiled.set(source, script);
     }
     host = this;
-    const reply = run(script, join(keys), join(input));
-    return reply.split('\n').map((number) => Math.trunc(Number(number)));
+    const reply = run(script, join(keys.map(escapeKey)), join(input));
+    return reply === '' ? [] : reply.split('\n').map((number) => Math.trunc(Number(number)));
   }
 
   /** Runs one command. */
@@ -156,8 +162,9 @@ export class RedisEmulator implements NodeRedisClient {
       const value = this.#find(key)?.value;
       return typeof value === 'string' ? value : undefined;
     },
-    SET: ([key = '', value = '', px, ms = '']) => {
+    SET: ([key = '', value = '', px, ms = '', nx]) => {
       if (px !== 'PX') throw new Error(`Expected SET with PX, got ${px}`);
+      if (nx === 'NX' && this.#find(key) !== undefined) return undefined;
       this.#keys.set(key, { value, expiresAt: this.#now + Number(ms) });
       return 'OK';
     },

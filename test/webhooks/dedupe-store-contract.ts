@@ -85,8 +85,8 @@ function repeated(status: string, count: number): string {
 async function expectIndependent(scenario: Scenario, [done = '', ...others]: readonly string[]) {
   await scenario.commit([done]);
   const labels = [...others, done];
-  expect(await scenario.claim('alice', labels), `${repeated('acquired 1', others.length)}).toBe(done`);
-  expect(await scenario.claim('bob', labels), `${repeated('busy', others.length)}).toBe(done`);
+  expect(await scenario.claim('alice', labels)).toBe(`${repeated('acquired 1', others.length)}, done`);
+  expect(await scenario.claim('bob', labels)).toBe(`${repeated('busy', others.length)}, done`);
 }
 
 /** A text holds steps for `play`, a list holds keys that look alike but are independent, a function runs its own checks. */

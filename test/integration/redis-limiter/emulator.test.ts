@@ -56,10 +56,11 @@ await describeWithRedis('the emulator of Redis', (url) => {
       if redis.call('PTTL', KEYS[1]) > 80000 then replies[2] = 2.9 end
       replies[3] = tonumber(redis.call('GET', KEYS[1]))
       replies[4] = #redis.call('TIME')
+      if not redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000, 'NX') then replies[5] = 9 end
       return replies`;
     const input = [`${keyPrefix}text`, '7', '8'] as const;
     const expected = await admin.eval(source, 1, ...input);
-    expect(expected).toEqual([7, 2, 8, 2]);
+    expect(expected).toEqual([7, 2, 8, 2, 9]);
     expect(new RedisEmulator().run(source, [input[0]], input.slice(1))).toEqual(expected);
   });
 });

@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import type { TestSpecification, Vitest } from 'vitest/node';
+import { LONG_WAITS, LongWaitsFirst } from '../support/long-waits-first.ts';
+
+const SHORT = Array.from({ length: 20 }, (_, index) => `/test/integration/short-${index}.test.ts`);
+const LONG = LONG_WAITS.map((name) => `/test/integration/${name}`);
+
+async function sort(names: readonly string[], seed: number): Promise<string[]> {
+  // The sequencer reads only these fields.
+  const sequencer = new LongWaitsFirst({ config: { sequence: { seed } } } as Vitest);
+  const sorted = await sequencer.sort(names.map((moduleId) => ({ moduleId }) as TestSpecification));
+  return sorted.map(({ moduleId }) => moduleId);
+}
+
+test('short files before long ones → the long ones come first', async () => {
+  const sorted = await sort([...SHORT, ...LONG], 1);
+  expect(sorted.slice(0, LONG.length).sort()).toEqual(LONG.toSorted());
+});
+
+test('the same seed and another order of files → the same order', async () => {
+  expect(await sort(SHORT.toReversed(), 1)).toEqual(await sort(SHORT, 1));
+});
+
+test('another seed → another order', async () => {
+  expect(await sort(SHORT, 2)).not.toEqual(await sort(SHORT, 1));
+});
+
+test.each(LONG_WAITS)('%s → exists', (name) => {
+  expect(existsSync(fileURLToPath(new URL(`../integration/${name}`, import.meta.url)))).toBe(true);
+});
