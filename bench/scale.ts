@@ -7,6 +7,7 @@
  */
 import { readArguments } from './arguments.ts';
 import { describeRun, type Figure, writeResult } from './report.ts';
+import { measureAccountHeap } from './scale/account-heap.ts';
 import { measureBulk } from './scale/bulk.ts';
 import { measureFake } from './scale/fake.ts';
 import { measureIdleHeap } from './scale/idle-heap.ts';
@@ -14,7 +15,7 @@ import { measurePolling } from './scale/polling.ts';
 import { VirtualClock } from './scale/virtual-clock.ts';
 
 const PARTS = {
-  heap: 'The memory of a polled tracker between two polls.',
+  heap: 'The memory of a polled tracker between two polls, and of one of many accounts.',
   polling: '10,000 trackers, polled every 20 minutes for a day of virtual time.',
   fake: 'The fake service with many trackers that play a scenario.',
   imports: 'createMany with up to a million inputs.',
@@ -42,7 +43,7 @@ console.log(
 if (parts.includes('fake')) add(await measureFake(2_000, 12_000));
 const clock = new VirtualClock();
 clock.install();
-if (parts.includes('heap')) add(await measureIdleHeap(clock));
+if (parts.includes('heap')) add(await measureIdleHeap(clock), await measureAccountHeap());
 // The imports come last, because they take longest.
 if (parts.includes('polling')) add(...(await measurePolling(clock, values.quick ? 1 : 24)));
 if (parts.includes('imports')) {

@@ -135,6 +135,7 @@ describe('the types of the documents', () => {
 
   /** Recipes that need no framework; those of frameworks compile in test/consumers. */
   const recipes = [
+    'accounts',
     'bullmq',
     'cron',
     'exactly-once',
