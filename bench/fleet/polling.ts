@@ -67,7 +67,8 @@ export async function runPollingCase(
     const task = { recipe: recipe.file, baseUrl, apiKey, limit, redisUrl, keyPrefix, processes: WORKERS };
     for (let index = 0; index < WORKERS; index += 1) {
       const argument: PollerTask = { ...task, postgresUrl: tables.url };
-      workers.push(fork(script, [JSON.stringify(argument)]));
+      // Without `execArgv`, each worker would load `tsx`, too.
+      workers.push(fork(script, [JSON.stringify(argument)], { execArgv: [] }));
     }
     await Promise.all(workers.map(nextMessage));
     await tables.addTrackers();
