@@ -7,7 +7,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 
 const IDLE_TRACKERS = 10_000;
 const EVENTS_PER_TRACKER = 12;
-const MAX_IDLE_BYTES = 1500;
+const MAX_IDLE_BYTES = 1400;
 
 /** Measures the memory of a tracker between its polls, with the ids of its past events. */
 export async function measureIdleHeap(clock: VirtualClock): Promise<Figure> {
