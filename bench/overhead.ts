@@ -16,11 +16,12 @@ const { values } = readArguments({
     'Measures the CPU time of a call and the time of a cold start, and compares both with a call by hand.',
   options: { quick: { help: 'Takes fewer rounds, and only prints.' } },
 });
-const rounds = values.quick ? 3 : 25;
+const coldRounds = values.quick ? 3 : 25;
+const cpuRounds = values.quick ? 15 : 75;
 const measuredOn = describeRun();
 const server = await forkServer();
-const coldStarts = await measureColdStarts(server.origin, rounds);
-const cpu = [await measureCpu(server.origin, 10, rounds), await measureCpu(server.origin, 200, rounds)];
+const coldStarts = await measureColdStarts(server.origin, coldRounds);
+const cpu = [await measureCpu(server.origin, 10, cpuRounds), await measureCpu(server.origin, 200, cpuRounds)];
 server.stop();
 
 const result = { measuredOn, cpu, coldStarts };

@@ -43,6 +43,26 @@ const TRACKER = {
 };
 const TRACKER_BODY = JSON.stringify({ data: { tracker: TRACKER } });
 const REFUSAL_BODY = JSON.stringify({ errors: [{ code: 'too_many_requests' }], data: null });
+const RESULTS_PATH = /\/trackers\/([^/]+)\/results$/;
+const EVENTS_OF_FIRST_POLL = 3;
+
+/** Returns a function that writes the body of a response. Each request for the results of a tracker finds one more event. */
+function createBodies(): (path: string) => string {
+  const polls = new Map<string, number>();
+  return (path) => {
+    const [, trackerId] = RESULTS_PATH.exec(path) ?? [];
+    if (trackerId === undefined) return TRACKER_BODY;
+    const earlier = polls.get(trackerId) ?? 0;
+    polls.set(trackerId, earlier + 1);
+    const events = Array.from({ length: EVENTS_OF_FIRST_POLL + earlier }, (_, index) => ({
+      eventId: `${trackerId}-event-${index}`,
+      occurrenceDatetime: '2026-03-04T17:12:57',
+      status: 'Arrived at the sorting centre',
+      statusMilestone: 'in_transit',
+    }));
+    return JSON.stringify({ data: { trackings: [{ tracker: { ...TRACKER, trackerId }, events }] } });
+  };
+}
 
 /**
  * Starts a service on the loopback interface that only enforces its rate limit, and logs every request as accepted or refused.
@@ -52,6 +72,7 @@ export async function startEnforcingServer(options: EnforcingServerOptions): Pro
   const { jitterMs = 0, coldSocketMs = 0, handlerMs = 0, limitChange } = options;
   const accounts = new Map<string, { readonly counter: Counter; readonly log: LogEntry[] }>();
   const knownSockets = new WeakSet<Socket>();
+  const writeBody = createBodies();
 
   const server = (port: number) =>
     createServer({ keepAliveTimeout: 120_000 }, async (request, response) => {
@@ -75,7 +96,7 @@ export async function startEnforcingServer(options: EnforcingServerOptions): Pro
       setRateLimitHeaders(response, counter, now, accepted);
       if (accepted && handlerMs > 0) await sleep(handlerMs);
       response.statusCode = accepted ? 200 : 429;
-      return response.end(accepted ? TRACKER_BODY : REFUSAL_BODY);
+      return response.end(accepted ? writeBody(request.url ?? '') : REFUSAL_BODY);
     }).listen(port, '127.0.0.1');
 
   const servers = Array.from({ length: options.ports ?? 1 }, () => server(0));

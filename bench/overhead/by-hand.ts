@@ -25,7 +25,7 @@ const results = z.object({ data: z.object({ trackings: z.array(tracking) }) });
 export function createCall(baseUrl: string): () => Promise<unknown> {
   const api = ky.create({
     prefixUrl: baseUrl,
-    headers: { authorization: 'Bearer bench', accept: 'application/json' },
+    headers: { authorization: 'Bearer key-of-the-bench', accept: 'application/json' },
     timeout: 30_000,
     retry: 0,
   });

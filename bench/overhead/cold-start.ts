@@ -17,7 +17,7 @@ const FOLDER = fileURLToPath(new URL('../../.tmp/cold-start/', import.meta.url))
 
 const CALL_BY_HAND = 'await createCall(process.argv[2])();';
 const CALL_OURS =
-  "await new TrackingClient({ baseUrl: process.argv[2], apiKey: 'bench' }).trackers.results('abc');";
+  "await new TrackingClient({ baseUrl: process.argv[2], apiKey: 'key-of-the-bench' }).trackers.results('abc');";
 const inFunction = (body: string) => `(async () => { ${body} })();`;
 
 /** Each program imports, makes one call and ends; its extension selects the module system. */

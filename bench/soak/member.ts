@@ -50,6 +50,8 @@ const redis = new Redis(task.redisUrl);
 redis.on('error', () => {});
 const rejected: Record<string, number> = {};
 let [longestCallMs, givenUp, calls] = [0, 0, 0];
+/** Number of events that the inbox in memory has handled, whose keys it remembers. */
+let rememberedKeys = 0;
 
 /** Writes a line before it returns, so that a SIGKILL right after cannot lose the line. */
 function note(...words: readonly string[]): void {
@@ -156,6 +158,7 @@ async function startReceiving(client: TrackingClient) {
           await work();
           await transaction.query('COMMIT');
           transaction.release();
+          rememberedKeys += 1;
         } catch (error) {
           transaction.release(true);
           throw error;
@@ -203,13 +206,13 @@ async function keepCalling(client: TrackingClient, signal: AbortSignal): Promise
 
 /** Returns the least of several measurements of the heap, because the number of calls under way varies. */
 async function measureHeap(): Promise<HeapUse> {
-  let least: HeapUse = { objects: Number.POSITIVE_INFINITY, code: 0 };
+  let least: HeapUse = { objects: Number.POSITIVE_INFINITY, code: 0, keys: 0 };
   for (let look = 0; look < HEAP_LOOKS; look += 1) {
     const bytes = await usedHeapBytes();
     const { code_and_metadata_size: machineCode, bytecode_and_metadata_size: bytecode } =
       getHeapCodeStatistics();
     const code = machineCode + bytecode;
-    if (bytes - code < least.objects) least = { objects: bytes - code, code };
+    if (bytes - code < least.objects) least = { objects: bytes - code, code, keys: rememberedKeys };
     await sleep(HEAP_LOOK_EVERY_MS);
   }
   return least;

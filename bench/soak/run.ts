@@ -239,7 +239,7 @@ async function letThingsFail(stage: Stage, endsAt: number): Promise<Outage[]> {
   return outages;
 }
 
-const UNKNOWN_HEAP: HeapUse = { objects: Number.NaN, code: Number.NaN };
+const UNKNOWN_HEAP: HeapUse = { objects: Number.NaN, code: Number.NaN, keys: Number.NaN };
 
 /** Measures at 20% of the time, when caches are full and code is compiled, and at the end. */
 async function measureHeaps(members: readonly Member[], startedAt: number, endsAt: number) {

@@ -33,6 +33,8 @@ export interface HeapUse {
   readonly objects: number;
   /** Machine code and bytecode, which V8 still adds after minutes. */
   readonly code: number;
+  /** Number of keys in the memory of a `MemoryDedupeStore`. */
+  readonly keys: number;
 }
 
 /** Maps each command of the soak to the reply of a process. */

@@ -1,6 +1,8 @@
+import { formatPolling } from '../../bench/fleet/polling-figures.ts';
 import { drawLimiters, MAIN_CASES } from '../../bench/limiter/picture.ts';
 import { formatOverhead } from '../../bench/overhead/figures.ts';
 import fleet from '../../bench/results/fleet.json' with { type: 'json' };
+import polling from '../../bench/results/fleet-polling.json' with { type: 'json' };
 import limiter from '../../bench/results/limiter.json' with { type: 'json' };
 import overhead from '../../bench/results/overhead.json' with { type: 'json' };
 import scale from '../../bench/results/scale.json' with { type: 'json' };
@@ -90,6 +92,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   'overhead figures': () => formatOverhead(overhead),
   'limiter figures': () => limiterTable(limiter.cases),
   'fleet figures': () => fleetTable(fleet.cases),
+  'polling figures': () => formatPolling(polling),
   'store figures': () => {
     const rows = stores.fleets.map((group) => {
       const { inbox, kills, lost, repeats } = group;

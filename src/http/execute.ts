@@ -118,7 +118,7 @@ export async function execute<T>(
           wrapFetch: (start) => {
             // The call may have ended while the key function ran.
             signal.throwIfAborted();
-            return report.wrapRequest(start, ended);
+            return report.wrapRequest(start, settled);
           },
           onSend: () => {
             // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
@@ -144,6 +144,8 @@ export async function execute<T>(
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
+      // `fetch` keeps `wrapFetch` until a full garbage collection, so `wrapFetch` must not keep the data.
+      const settled = withoutValue(ended);
       const outcome = await ended;
       // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
       callMayBeDone = true;
@@ -184,6 +186,14 @@ export async function execute<T>(
   } finally {
     deadline.dispose();
   }
+}
+
+/** Settles when the promise does, but does not keep its value. */
+function withoutValue(promise: Promise<unknown>): Promise<void> {
+  const settled = promise.then(() => {});
+  // Whoever waits for `promise` handles its failure.
+  settled.catch(() => {});
+  return settled;
 }
 
 /** Plans the attempt that follows a failure, or throws a TimeoutError at once if the call would run out of time before it. */
