@@ -290,7 +290,7 @@ async function play(input: Schedule): Promise<void> {
     // A source that has failed before the abort may end the run with its own error.
     const ends = [...(signal.aborted ? [reason] : []), sourceBreaksAt === null ? undefined : failure];
     must(
-      ends.includes(error) && (error !== undefined || !signal.aborted),
+      ends.some((end) => end === error) && (error !== undefined || !signal.aborted),
       () => `ended with ${printed(error)}`,
     );
   }

@@ -336,7 +336,7 @@ await describeWithRedis('accounts.md on a real Redis', async (url) => {
         REDIS_URL: database,
         PORT: `${free.port}`,
       };
-      const { lines, end } = processes.startWorker(folder, env, 'src/server.ts');
+      const { lines, end } = await processes.startWorker(folder, env, 'src/server.ts');
       const base = `http://127.0.0.1:${free.port}`;
       await vi.waitFor(() => fetch(base), { timeout: 60_000, interval: 50 });
       for (const { name } of accounts) {
