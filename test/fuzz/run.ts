@@ -2,10 +2,11 @@
 // inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
 import { inspect, parseArgs } from 'node:util';
 import { functions } from './functions.ts';
+import { limiterSchedules, redisLimiterSchedules } from './limiter-schedules.ts';
 import { responses } from './responses.ts';
 import { webhooks } from './webhooks.ts';
 
-const ALL = [responses, webhooks, functions];
+const ALL = [responses, webhooks, functions, limiterSchedules, redisLimiterSchedules];
 const MAX_REPORT_LENGTH = 4_000;
 
 const { values } = parseArgs({
