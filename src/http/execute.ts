@@ -4,7 +4,13 @@ import { sleep, systemClock } from '../common/clock.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ApiError, type CallSite, QueueFullError, type TrackingError } from '../errors.ts';
+import {
+  ApiError,
+  type CallSite,
+  QueueFullError,
+  QuotaExceededError,
+  type TrackingError,
+} from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import { CallReport } from '../observability/call-report.ts';
 import type { BulkRequestOptions } from '../options.ts';
@@ -152,6 +158,7 @@ export async function execute<T>(
       return outcome;
     } catch (error) {
       permit?.cancel();
+      permit?.settlePause(error instanceof QuotaExceededError);
       report.noteFailure(error);
       const isOver = deadline.signal?.aborted === true;
       callMayBeDone ||= wasSent && (isOver || requestMayBeDone(error));

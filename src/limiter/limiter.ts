@@ -50,7 +50,13 @@ export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   send(): void;
+  /** Call this when the headers have arrived. A 429 pauses the endpoint, for one window at most. */
   report(response: ReportedResponse): void;
+  /**
+   * Call this when the body of a reported 429 was read or failed. Unless the body says that a quota is used up, the endpoint is
+   * then paused for the time that the headers ask for.
+   */
+  settlePause(isQuotaUsedUp: boolean): void;
   /** Frees the token at once, because nothing was sent. Does nothing after `send`. */
   cancel(): void;
 }
@@ -144,6 +150,9 @@ export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
 /** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
 const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
+/** If the body of a 429 takes longer than this, only the headers count. The pause is then extended before its first window ends. */
+const MAX_BODY_DELAY_MS = WINDOW_MS / 2;
+
 /** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
 const MAX_RAISE_FACTOR = 5;
 
@@ -159,6 +168,7 @@ export interface Token {
 /** The bucket of a token. The permit calls these methods after the state of the token has changed. */
 interface TokenOwner<BucketToken extends Token> {
   onSend(token: BucketToken, now: number): void;
+  onPause(until: number, now: number): void;
   /** @param latestReturnAt - when the token would have come back without this response */
   onReport(token: BucketToken, response: ReportedResponse, now: number, latestReturnAt: number): void;
   onCancel(token: BucketToken, now: number): void;
@@ -168,6 +178,23 @@ export function createPermit<BucketToken extends Token>(
   token: BucketToken,
   owner: TokenOwner<BucketToken>,
 ): Permit {
+  let openPause: { readonly until: number; readonly timer: ReturnType<typeof setTimeout> } | undefined;
+
+  function settlePause(isQuotaUsedUp: boolean): void {
+    if (openPause === undefined) return;
+    const { until, timer } = openPause;
+    openPause = undefined;
+    systemClock.clearTimeout(timer);
+    if (!isQuotaUsedUp) owner.onPause(until, systemClock.now());
+  }
+
+  function pause(pauseMs: number, now: number): void {
+    owner.onPause(now + Math.min(pauseMs, WINDOW_MS), now);
+    if (pauseMs <= WINDOW_MS) return;
+    const timer = systemClock.setTimeout(() => settlePause(false), MAX_BODY_DELAY_MS);
+    openPause = { until: now + pauseMs, timer };
+  }
+
   return {
     tokensLeft: token.tokensLeft,
     send() {
@@ -180,8 +207,10 @@ export function createPermit<BucketToken extends Token>(
       const now = systemClock.now();
       const latestReturnAt = token.freeAt;
       token.freeAt = Math.min(latestReturnAt, now + RETURN_MS);
+      if (response.status === 429) pause(computePauseMs(response), now);
       owner.onReport(token, response, now, latestReturnAt);
     },
+    settlePause,
     cancel() {
       if (token.state !== 'granted') return;
       token.state = 'cancelled';
@@ -197,7 +226,7 @@ export function reservedTokens(limit: number): number {
 }
 
 /** Computes the pause after a 429, in milliseconds: the requested delay, else one window (docs/service.md 6.3). */
-export function computePauseMs({ retryAfterMs = WINDOW_MS }: ReportedResponse): number {
+function computePauseMs({ retryAfterMs = WINDOW_MS }: ReportedResponse): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }

@@ -6,7 +6,6 @@ import { type AcquireOptions, type BucketSnapshot, LongPauseError, type Permit }
 const MAX_INTERACTIVE_BEFORE_BACKGROUND = 19;
 
 interface WaitingCall extends Pick<AcquireOptions, 'priority' | 'maxPauseMs'> {
-  readonly sequence: number;
   readonly resolve: (permit: Permit) => void;
   readonly reject: (reason: unknown) => void;
   unsubscribe?: () => void;
@@ -21,7 +20,8 @@ export class CallQueue {
   readonly #maxQueue: number;
   readonly #onAbort: () => void;
   readonly #lanes = { interactive: new Set<WaitingCall>(), background: new Set<WaitingCall>() };
-  #sequence = 0;
+  /** The calls that joined since `rejectExcess` ran, in their order. */
+  #joined: WaitingCall[] = [];
   #interactiveRun = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
@@ -54,9 +54,9 @@ export class CallQueue {
     const pausedForMs = this.#pausedUntil - now;
     if (isPauseTooLong(pausedForMs, maxPauseMs)) return Promise.reject(new LongPauseError(pausedForMs));
     return new Promise((resolve, reject) => {
-      this.#sequence += 1;
-      const call: WaitingCall = { priority, maxPauseMs, sequence: this.#sequence, resolve, reject };
+      const call: WaitingCall = { priority, maxPauseMs, resolve, reject };
       this.#lanes[priority].add(call);
+      this.#joined.push(call);
       if (signal === undefined) return;
       call.unsubscribe = onAbort(signal, () => {
         this.#reject(call, signal.reason);
@@ -94,9 +94,12 @@ export class CallQueue {
 
   /** Rejects the latest calls beyond `maxQueue`. */
   rejectExcess(): void {
-    if (this.size <= this.#maxQueue) return;
-    const inOrder = this.#calls().sort((a, b) => a.sequence - b.sequence);
-    for (const call of inOrder.slice(this.#maxQueue)) {
+    // The queue was not too long before these calls joined, so no older call is rejected.
+    const joined = this.#joined;
+    this.#joined = [];
+    for (const call of joined.reverse()) {
+      if (this.size <= this.#maxQueue) break;
+      if (!this.#lanes[call.priority].has(call)) continue;
       const message = `The queue of \`${this.#endpoint}\` is full (\`maxQueue\` is ${this.#maxQueue}); this call was not sent. Call again later, or raise \`maxQueue\``;
       this.#reject(call, new QueueFullError(message));
     }

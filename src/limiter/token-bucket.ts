@@ -9,7 +9,6 @@ import {
   type BucketSnapshot,
   type ConfiguredLimit,
   computeLimit,
-  computePauseMs,
   createPermit,
   LIMITER_SHAPE,
   type LimiterOptions,
@@ -101,6 +100,10 @@ class Bucket {
     this.#grantWaiting();
   }
 
+  onPause(until: number, now: number): void {
+    this.#queue.pauseUntil(until, now);
+  }
+
   onReport(token: LocalToken, response: ReportedResponse, now: number, latestReturnAt: number): void {
     // If the token came back before the response, the response says nothing about the current window.
     if (latestReturnAt > now) {
@@ -112,7 +115,6 @@ class Bucket {
       this.#reported.add(token);
     }
     this.#limit = computeLimit(response, this.#limit, this.#configured);
-    if (response.status === 429) this.#queue.pauseUntil(now + computePauseMs(response), now);
     this.#grantWaiting();
   }
 

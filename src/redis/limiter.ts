@@ -11,7 +11,6 @@ import {
   type BucketSnapshot,
   type ConfiguredLimit,
   computeLimit,
-  computePauseMs,
   createPermit,
   LIMITER_SHAPE,
   type LimiterOptions,
@@ -202,16 +201,18 @@ class SharedBucket {
     if (now > token.sendBy) this.#reportLater(token, now);
   }
 
+  onPause(until: number, now: number): void {
+    this.#queue.pauseUntil(until, now);
+    this.#report.hasPause = true;
+    this.#report.dueAt = now;
+    this.#updateSoon();
+  }
+
   onReport(token: SharedToken, response: ReportedResponse, now: number): void {
     const limit = computeLimit(response, this.#limit, this.#configured);
     if (limit !== this.#limit) this.#report.hasLimit = true;
     this.#limit = limit;
-    if (response.status === 429) {
-      this.#report.hasPause = true;
-      this.#queue.pauseUntil(now + computePauseMs(response), now);
-    }
-    const isUrgent = this.#report.hasLimit || this.#report.hasPause;
-    this.#reportLater(token, isUrgent ? now : now + REPORT_WITHIN_MS);
+    this.#reportLater(token, this.#report.hasLimit ? now : now + REPORT_WITHIN_MS);
   }
 
   onCancel(token: SharedToken, now: number): void {

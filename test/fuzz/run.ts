@@ -3,12 +3,16 @@
 import { inspect, parseArgs } from 'node:util';
 import { bulkSchedules } from './bulk-schedules.ts';
 import { functions } from './functions.ts';
+import { limiterSchedules, redisLimiterSchedules } from './limiter-schedules.ts';
 import { pollingSchedules } from './polling-schedules.ts';
 import { responses } from './responses.ts';
 import { webhookSchedules } from './webhook-schedules.ts';
 import { webhooks } from './webhooks.ts';
 
-const ALL = [responses, webhooks, functions, webhookSchedules, bulkSchedules, pollingSchedules];
+const ALL = [
+  ...[responses, webhooks, functions],
+  ...[webhookSchedules, bulkSchedules, pollingSchedules, limiterSchedules, redisLimiterSchedules],
+];
 const MAX_REPORT_LENGTH = 4_000;
 
 const { values } = parseArgs({

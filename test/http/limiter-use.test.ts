@@ -1,7 +1,15 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { sleep } from '../../src/common/clock.ts';
 import type { AcquireOptions, Limiter, ReportedResponse } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { API_KEY, BASE_URL, catchRejection, makeClient, type Step } from '../support/make-client.ts';
+import {
+  API_KEY,
+  BASE_URL,
+  catchRejection,
+  makeClient,
+  type Step,
+  type StubResponse,
+} from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK: Step = { body: { data: [] } };
@@ -30,6 +38,7 @@ class Recorder implements Limiter {
         this.reported.push(response);
         this.log.push('report');
       },
+      settlePause: () => {},
       cancel: () => {
         this.log.push('cancel');
       },
@@ -227,6 +236,105 @@ describe('a pause of the built-in limiter', () => {
     const errors = await Promise.all([1, 2, 3].map(() => catchRejection(client.couriers.list())));
     expect(errors.map((error) => Object(error).attempts)).toEqual([1, 0, 0]);
     expect(requests).toHaveLength(1);
+  });
+
+  const quota = { errors: [{ code: 'quota_limit_reached' }], data: null };
+  const day = { 'retry-after': '86400' };
+  const brokenBody = () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) });
+
+  test.each<[string, number, StubResponse]>([
+    ['a used-up quota', 1, { headers: day, body: quota }],
+    ['a used-up quota, and RateLimit-Reset', 1, { headers: { 'ratelimit-reset': '86400' }, body: quota }],
+    [
+      'a used-up quota in the envelope of bulk requests',
+      1,
+      {
+        headers: day,
+        body: { status: 'error', error: { code: 'bulk_create_limit_exceeded' } },
+      },
+    ],
+    ['a used-up quota without a time', 1, { body: quota }],
+    [
+      'an unknown code',
+      120,
+      { headers: { 'retry-after': '120' }, body: { errors: [{ code: 'slow_down' }] } },
+    ],
+    [
+      'an unknown code, and RateLimit-Reset',
+      120,
+      { headers: { 'ratelimit-reset': '120' }, body: { errors: [] } },
+    ],
+    [
+      'text that names the code of a used-up quota',
+      120,
+      {
+        headers: { 'retry-after': '120' },
+        body: 'quota_limit_reached',
+      },
+    ],
+    ['cut-off JSON', 120, { headers: { 'retry-after': '120' }, body: '{"errors":[{"code":"quota_limit_re' }],
+    ['an empty body', 120, { headers: { 'retry-after': '120' } }],
+    ['no time', 1, { body: { errors: [] } }],
+  ])('a 429 with %s → a pause of %d s', async (_what, seconds, response) => {
+    const { client } = limited({ status: 429, ...response }, { retry: false });
+    await catchRejection(client.couriers.list());
+    expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(Date.now() + seconds * 1_000);
+  });
+
+  test('a 429 with a used-up quota while calls wait → each call is sent, one a second, and rejects with the same error', async () => {
+    const { client, requests } = limited({ status: 429, headers: day, body: quota });
+    const calls = Promise.all([1, 2, 3].map(() => catchRejection(client.couriers.list())));
+    const errors = await settleInVirtualTime(() => calls);
+    expect(errors.map((error) => Object(error).name)).toEqual(Array(3).fill('QuotaExceededError'));
+    expect(requests).toHaveLength(3);
+  });
+
+  test('a 429 whose body breaks off → the pause that its headers ask for', async () => {
+    const { client } = limited(() => new Response(brokenBody(), { status: 429, headers: day }), {
+      retry: false,
+    });
+    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+    expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(Date.now() + 3_600_000);
+  });
+
+  describe('a 429 with a Retry-After of 20 s whose body stalls', () => {
+    const stalled = () =>
+      new Response(new ReadableStream(), { status: 429, headers: { 'retry-after': '20' } });
+
+    test('the next call → sent after these 20 s', async () => {
+      const { client, requests } = limited([stalled, OK], { retry: false });
+      client.couriers.list().catch(() => {});
+      const next = client.couriers.list().then((couriers) => couriers);
+      await vi.advanceTimersByTimeAsync(19_999);
+      expect(requests).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await next).toEqual([]);
+    });
+
+    test('an abort while it stalls → the pause of 20 s', async () => {
+      const { client } = limited(stalled);
+      const controller = new AbortController();
+      const call = catchRejection(client.couriers.list({ signal: controller.signal }));
+      await vi.advanceTimersByTimeAsync(100);
+      expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(Date.now() + 900);
+      controller.abort('stop');
+      expect(await call).toBe('stop');
+      expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(Date.now() + 19_900);
+    });
+
+    test('headers that come after an abort → the pause of 20 s', async () => {
+      const { client } = limited(async () => {
+        await sleep(1_000);
+        return stalled();
+      });
+      const controller = new AbortController();
+      const call = catchRejection(client.couriers.list({ signal: controller.signal }));
+      await vi.advanceTimersByTimeAsync(100);
+      controller.abort('stop');
+      expect(await call).toBe('stop');
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(Date.now() + 18_900);
+    });
   });
 
   test('a pause longer than the rest of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {

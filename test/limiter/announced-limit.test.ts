@@ -37,6 +37,7 @@ describe('an announced limit', () => {
     ['7, then only a longer reset', 3, { limit: 7, resetMs: 1 }, { resetMs: 1e6 }],
     ['7, then no headers', 7, { limit: 7, resetMs: 1_000 }, { status: 503 }],
     ['2, then 600 with a longer reset', 3, { limit: 2 }, { limit: 600, resetMs: 60_000 }],
+    ['2, then 3', 3, { limit: 2 }, { limit: 3 }],
     ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, limit: 2 }],
   ])('an announced limit of %s, with 3 configured → a limit of %d', async (_title, limit, ...responses) => {
     const { respond, limiter } = makeLimiter();

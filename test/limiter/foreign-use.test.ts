@@ -45,6 +45,20 @@ describe('responses that show requests of other clients', () => {
     expect(countGranted(calls)).toBe(5);
   });
 
+  test.each([
+    ['a reset in 400 ms', 400, 400],
+    ['no reset', undefined, 1_000],
+    ['a reset in 5 s, which is longer than a window', 5_000, 1_000],
+  ])('nothing left, and %s → no call for $2 ms', async (_title, resetMs, waitMs) => {
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 0, resetMs });
+    const calls = ask(5);
+    await clock.advance(waitMs - 1);
+    expect(countGranted(calls)).toBe(0);
+    await clock.advance(1);
+    expect(countGranted(calls)).toBe(1);
+  });
+
   test('a second drop within 2.5 s → still half of the limit', async () => {
     const { respond, ask, clock } = makeShared();
     await respond(1, { remaining: 3 });

@@ -67,13 +67,16 @@ export function makeLimiter({ limit = 3, ...options }: LimiterOptions & { readon
     });
   }
 
-  /** Calls that were granted, sent and got their response at once. */
+  /** Calls that were granted, sent and got their response at once, with a body that names no used-up quota. */
   async function respond(
     count: number,
     response: Partial<ReportedResponse> = {},
     overrides: Overrides = {},
   ): Promise<void> {
-    for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...response });
+    for (const permit of await sent(count, overrides)) {
+      permit.report({ status: 200, ...response });
+      permit.settlePause(false);
+    }
   }
 
   /** Returns the state of a new call: granted at once, waiting, or rejected. */

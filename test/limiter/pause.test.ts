@@ -33,9 +33,10 @@ describe('a 429', () => {
   test('several 429s in any order → the pause with the latest end holds', async () => {
     const { acquire, sent } = makeLimiter();
     const permits = await sent(3);
-    permits[0]?.report({ status: 429, retryAfterMs: 3_000 });
-    permits[1]?.report({ status: 429, retryAfterMs: 8_000 });
-    permits[2]?.report({ status: 429, retryAfterMs: 1_000 });
+    for (const [index, retryAfterMs] of [3_000, 8_000, 1_000].entries()) {
+      permits[index]?.report({ status: 429, retryAfterMs });
+      permits[index]?.settlePause(false);
+    }
     await expectGrantAfter(8_000, acquire());
   });
 
@@ -46,8 +47,10 @@ describe('a 429', () => {
     const { acquire, clock, sent } = makeLimiter();
     const [first, second] = await sent(2);
     first?.report({ status: 429, retryAfterMs: 10_000 });
+    first?.settlePause(false);
     await clock.advance(1_000);
     second?.report(feedback);
+    second?.settlePause(false);
     await expectGrantAfter(9_000, acquire());
   });
 
@@ -60,6 +63,79 @@ describe('a 429', () => {
     expect(countGranted(waiting)).toBe(0);
     await clock.advance(1_000);
     expect(countGranted(waiting)).toBe(3);
+  });
+});
+
+describe('the body of a 429 with a delay of 10 s', () => {
+  /** A 429 whose headers have arrived. */
+  async function begin() {
+    const { acquire, clock, sent, limiter } = makeLimiter();
+    const [permit] = await sent(1);
+    permit?.report({ status: 429, retryAfterMs: 10_000 });
+    return { acquire, clock, limiter, permit };
+  }
+
+  test('has not been read yet → a pause of one window', async () => {
+    const { clock, limiter } = await begin();
+    expect(limiter.snapshot(bucket).pausedUntil).toBe(clock.wallNow() + 1_000);
+  });
+
+  test('names no used-up quota → a pause of 10 s since the headers', async () => {
+    const { acquire, clock, permit } = await begin();
+    await clock.advance(400);
+    permit?.settlePause(false);
+    await expectGrantAfter(9_600, acquire());
+  });
+
+  test('names a used-up quota → the pause ends after one window', async () => {
+    const { acquire, clock, permit } = await begin();
+    await clock.advance(400);
+    permit?.settlePause(true);
+    await expectGrantAfter(600, acquire());
+  });
+
+  test('stalls → a pause of 10 s since the headers', async () => {
+    const { acquire } = await begin();
+    await expectGrantAfter(10_000, acquire());
+  });
+
+  test('stalls, and then names a used-up quota → a pause of 10 s', async () => {
+    const { acquire, clock, permit } = await begin();
+    await clock.advance(900);
+    permit?.settlePause(true);
+    await expectGrantAfter(9_100, acquire());
+  });
+
+  test.each([
+    ['names no used-up quota', false, 'rejected'],
+    ['names a used-up quota', true, 'granted'],
+  ])(
+    '%s, while a call waits for 2 s at most → the call waits until then, and is $2',
+    async (_title, isQuotaUsedUp, state) => {
+      const { acquire, clock, permit } = await begin();
+      const call = acquire({ maxPauseMs: 2_000 });
+      await clock.advance(400);
+      expect(call.state).toBe('waiting');
+      permit?.settlePause(isQuotaUsedUp);
+      await clock.advance(600);
+      expect(call.state).toBe(state);
+    },
+  );
+
+  test('names a used-up quota, and another 429 does not → the pause of the other 429', async () => {
+    const { acquire, sent } = makeLimiter();
+    const [quota, other] = await sent(2);
+    quota?.report({ status: 429, retryAfterMs: 86_400_000 });
+    other?.report({ status: 429, retryAfterMs: 3_000 });
+    quota?.settlePause(true);
+    other?.settlePause(false);
+    await expectGrantAfter(3_000, acquire());
+  });
+
+  test('was read → no timer is left', async () => {
+    const { clock, permit } = await begin();
+    permit?.settlePause(true);
+    expect(clock.timerCount).toBe(0);
   });
 });
 
@@ -81,6 +157,7 @@ describe('a call with maxPauseMs of 2 s', () => {
     const [first] = await sent(3);
     const call = acquire({ maxPauseMs: 2_000 });
     first?.report({ status: 429, retryAfterMs });
+    first?.settlePause(false);
     await settled();
     expect(call.state).toBe(state);
   });

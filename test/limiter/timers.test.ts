@@ -44,6 +44,38 @@ describe('maxQueue', () => {
     expect(limiter.snapshot(bucket)?.queued).toBe(maxQueue);
   });
 
+  test('a refused call while 1,000 calls wait → reads as few waiting calls as while 10 calls wait', async () => {
+    const countReads = async (maxQueue: number) => {
+      const { acquire, respond } = makeLimiter({ maxQueue });
+      await respond(3);
+      for (let call = 0; call < maxQueue; call += 1) acquire();
+      const iterator = Object.getPrototypeOf(new Set().values());
+      const { next } = iterator;
+      let reads = 0;
+      iterator.next = function count() {
+        reads += 1;
+        return Reflect.apply(next, this, []);
+      };
+      const refused = acquire();
+      iterator.next = next;
+      await settled();
+      expect(refused.error).toBeInstanceOf(QueueFullError);
+      return reads;
+    };
+    expect(await countReads(1_000)).toBe(await countReads(10));
+  });
+
+  test('a call that leaves a full queue, and two more calls → the first of them waits', async () => {
+    const { acquire, respond } = makeLimiter({ maxQueue: 2 });
+    await respond(3);
+    const controller = new AbortController();
+    const calls = [acquire(), acquire({ signal: controller.signal })];
+    controller.abort();
+    calls.push(acquire(), acquire());
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['waiting', 'rejected', 'waiting', 'rejected']);
+  });
+
   test('maxQueue of 0 → calls with a free token are granted, the next call is rejected', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const calls = [acquire(), acquire(), acquire(), acquire()];

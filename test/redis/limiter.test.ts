@@ -83,6 +83,22 @@ describe('maxQueue', () => {
     expect(calls[4]?.error).toBeInstanceOf(QueueFullError);
   });
 
+  test('one of the latest calls aborts before the first reply → the latest of the others rejects', async () => {
+    const { acquire, redis } = makeRedisLimiter({ maxQueue: 2 });
+    redis.reply = grantNone;
+    const controller = new AbortController();
+    const calls = [
+      acquire(),
+      acquire({ priority: 'background' }),
+      acquire(),
+      acquire({ signal: controller.signal }),
+    ];
+    controller.abort('enough');
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['waiting', 'waiting', 'rejected', 'rejected']);
+    expect(calls[3]?.error).toBe('enough');
+  });
+
   test.each([
     ['refuses connections', refuseConnection],
     ['does not reply', neverReply],

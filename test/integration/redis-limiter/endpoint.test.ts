@@ -12,6 +12,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const [a, b] = [join(), join()];
     const [permit] = await take(a, toAcquire(), 1);
     permit?.report({ status: 429, retryAfterMs: 1_500 });
+    permit?.settlePause(false);
     const pausedAt = performance.now();
     await b.acquire(toAcquire());
     expect(performance.now() - pausedAt).toBeGreaterThanOrEqual(1_480);
@@ -23,6 +24,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const [first] = await take(a, toAcquire(), 1);
     const [second] = await take(b, toAcquire(), 1);
     first?.report({ status: 429, retryAfterMs: 30_000 });
+    first?.settlePause(false);
     second?.report({ status: 429, retryAfterMs: 1_000 });
     await expect(c.acquire(toAcquire({ maxPauseMs: 10_000 }))).rejects.toThrow(LongPauseError);
   });

@@ -67,13 +67,32 @@ describe('commands about the endpoint', () => {
   test('a 429 → its pause is sent at once and only once', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
-    permits[0]?.report({ status: 429, retryAfterMs: 4_000 });
+    permits[0]?.report({ status: 429, retryAfterMs: 800 });
     await settled();
-    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 4_000);
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 800);
     permits[1]?.report({ status: 200 });
     await clock.advance(300);
-    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 0]);
+    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([800, 0]);
   });
+
+  test.each([
+    ['names no used-up quota', false, [1_000, 3_900]],
+    ['names a used-up quota', true, [1_000]],
+    ['stalls', undefined, [1_000, 3_500]],
+  ])(
+    'a 429 with a delay of 4 s, whose body %s → pauses of $2 ms are sent',
+    async (_title, isQuotaUsedUp, pauses) => {
+      const { sent, redis, limiter, clock } = makeRedisLimiter();
+      const permit = await sent();
+      permit.report({ status: 429, retryAfterMs: 4_000 });
+      await clock.advance(100);
+      if (isQuotaUsedUp !== undefined) permit.settlePause(isQuotaUsedUp);
+      await clock.advance(500);
+      expect(redis.commands.flatMap(({ pauseMs }) => (pauseMs > 0 ? [pauseMs] : []))).toEqual(pauses);
+      const endsInMs = isQuotaUsedUp ? 400 : 3_400;
+      expect(limiter.snapshot(bucket).pausedUntil).toBe(clock.wallNow() + endsInMs);
+    },
+  );
 
   test('a 503 with a delay → no pause is sent', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
@@ -86,12 +105,12 @@ describe('commands about the endpoint', () => {
     const { sent, redis } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     redis.reply = ({ pauseMs }) => {
-      if (pauseMs === 4_000) second?.report({ status: 429, retryAfterMs: 8_000 });
+      if (pauseMs === 400) second?.report({ status: 429, retryAfterMs: 800 });
       return {};
     };
-    first?.report({ status: 429, retryAfterMs: 4_000 });
+    first?.report({ status: 429, retryAfterMs: 400 });
     await settled();
-    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 8_000]);
+    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([400, 800]);
   });
 
   test('a new announced limit → sent at once, and only once', async () => {

@@ -181,6 +181,7 @@ describe('without Redis, onUnavailable local', () => {
     const permit = await sent();
     redis.reply = refuseConnection;
     permit.report({ status: 429, retryAfterMs: 6_000, limit: 5 });
+    permit.settlePause(false);
     acquire();
     await clock.advance(100);
     redis.reply = grantNone;

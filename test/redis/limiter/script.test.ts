@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import type { AcquireOptions } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
-import { bucketOf, countGranted, observe, toAcquire } from '../../limiter/make-limiter.ts';
+import { bucketOf, type Call, countGranted, observe, toAcquire } from '../../limiter/make-limiter.ts';
 import { RedisEmulator } from '../../support/redis-emulator.ts';
 import { settled } from '../../support/settled.ts';
-import { useVirtualTime } from '../../support/virtual-time.ts';
+import { clock, useVirtualTime } from '../../support/virtual-time.ts';
 import { QUIET_MS } from './make-redis-limiter.ts';
 
 /** Processes on one emulated Redis, in virtual time. */
 function makeProcesses(options: Partial<RedisLimiterOptions> = {}) {
-  const clock = useVirtualTime();
+  useVirtualTime();
   const emulator = new RedisEmulator();
 
   /** A process with a connection of its own, on which a test can lose commands and replies. */
@@ -110,6 +110,51 @@ test('the clock of Redis is set back while a process waits, which then dies → 
   const call = b.acquire({ ...one, priority: 'background' });
   await clock.advance(3_000);
   expect(call.state).toBe('granted');
+});
+
+describe('processes that wait', () => {
+  /** Sends each call and reports its response as soon as the call is granted, for so long. Returns the calls in this order. */
+  async function serve(calls: readonly Call[], ms: number): Promise<Call[]> {
+    const served = new Set<Call>();
+    for (let time = 0; time < ms; time += 20) {
+      for (const call of calls) {
+        if (call.permit === undefined || served.has(call)) continue;
+        served.add(call);
+        call.permit.send();
+        call.permit.report({ status: 200 });
+      }
+      await clock.advance(20);
+    }
+    return [...served];
+  }
+
+  test('four with background calls, then four with interactive calls → the interactive calls go first', async () => {
+    const { join } = makeProcesses();
+    const wait = (priority: 'background' | 'interactive') =>
+      join().acquire({ bucket: bucketOf(1), priority });
+    const first = join().acquire({ bucket: bucketOf(1) });
+    await serve([first], 100);
+    const background = Array.from({ length: 4 }, () => wait('background'));
+    await settled();
+    const interactive = Array.from({ length: 4 }, () => wait('interactive'));
+    const served = await serve([...background, ...interactive], 9_000);
+    expect(served.slice(0, 4).every((call) => interactive.includes(call))).toBe(true);
+    expect(served).toHaveLength(8);
+  });
+
+  test('a process that has got twelve tokens, and a new process → both get the same number from then on', async () => {
+    const { join } = makeProcesses();
+    const wait = () => {
+      const { acquire } = join();
+      return Array.from({ length: 30 }, () => acquire({ bucket: bucketOf(3) }));
+    };
+    const old = wait();
+    await serve(old, 4_000);
+    const before = countGranted(old);
+    const joined = wait();
+    await serve([...old, ...joined], 6_000);
+    expect(Math.abs(countGranted(old) - before - countGranted(joined))).toBeLessThanOrEqual(3);
+  });
 });
 
 describe('after an outage of another process', () => {
