@@ -242,7 +242,7 @@ export class ConfigurationError extends TrackingError {
     }: TrackingErrorOptions & Partial<Pick<ConfigurationError, 'option' | 'rule'>> = {},
   ) {
     super(message, options);
-    // Both are not enumerable: a log of the error has their text in the message already.
+    // `option` and `rule` are not enumerable, because the message already contains their text.
     Object.defineProperty(this, 'option', { value: option });
     Object.defineProperty(this, 'rule', { value: rule });
   }

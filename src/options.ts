@@ -93,8 +93,8 @@ export interface TrackingClientOptions {
   readonly account?: string | undefined;
   /**
    * A function to call instead of the global `fetch`, such as `fake.fetch` in tests, or the `fetch` of `undici` or `node-fetch`.
-   * It is called with the URL as a string and with plain options. If it throws an error that is not one of the network, the call
-   * is not retried. Default: the global `fetch`.
+   * It is called with the URL as a string and with plain options. If it throws for another reason than the network, the call is
+   * not retried. Default: the global `fetch`.
    */
   readonly fetch?: FetchFunction | undefined;
   /** Additional headers of every request. `authorization` is refused, because `apiKey` sets it. Default: none. */

@@ -55,8 +55,8 @@ export interface CreateManyOptions extends BulkRequestOptions {
   readonly chunkSize?: number | undefined;
   /**
    * Maximum number of requests that are under way or have outcomes that your loop has not read yet. Default: 10; 3 without a limiter
-   * or with a `maxQueue`. Without this option, a client with a limiter reads the next chunk only when the previous chunk was sent or
-   * has ended.
+   * or with a `maxQueue`. Without this option, a client with a limiter and no `maxQueue` reads the next chunk only when the previous
+   * chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;
   /** Called after each request with the counts so far. If it throws, a warning is logged and the run goes on. Default: none. */
@@ -81,7 +81,7 @@ const createManyOptions = z.strictObject({
 interface CheckedInput {
   readonly index: number;
   readonly input: TrackerInput;
-  /** The text to send, made when the input is read, so that later changes to it are not sent; undefined for an invalid input. */
+  /** The text to send, made when the input is read, so that later changes to the input are not sent. An invalid input has none. */
   readonly item?: { readonly json: string; readonly identity: Identity };
   readonly errors: readonly ApiErrorItem[];
 }

@@ -13,7 +13,7 @@ const SEPARATOR_LINE = /^\uFEFF?"?sep=([^"\r\n])"?[,;\t]*[\r\n]/i;
 
 /** The first bytes of files that spreadsheets write instead of CSV: ZIP (.xlsx, .ods) and OLE2 (.xls). */
 const WORKBOOK_STARTS = ['PK\u0003\u0004', '\u00d0\u00cf\u0011\u00e0'];
-/** A formula that is only a text, in which exports wrap a number so that spreadsheets keep all its digits. */
+/** A formula such as `="0042"`. Some exports write numbers in this way, so that spreadsheets keep all digits. */
 const TEXT_FORMULA = /^="((?:[^"]|"")*)"$/;
 
 /** A row of the file. `line` is the number that an editor shows for the row's last line. */

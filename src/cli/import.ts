@@ -149,7 +149,7 @@ async function importRows(
       }
       if (count < digests.length) noteChange();
     } catch (error) {
-      // The check has read the same rows without an error.
+      // The check read the same rows without an error, so the file has changed.
       if (!(error instanceof CommandError)) throw error;
       noteChange();
     }
@@ -227,7 +227,7 @@ function formatSummary(
   if (failures.count() > 0) {
     const onlyUnknown = summary.invalid + summary.error === 0;
     const what = onlyUnknown ? 'Rows to import again' : 'Failed rows (fix the causes, then import this file)';
-    // A run that was stopped is continued with its own file.
+    // To continue a stopped run, the user imports the same file again, not the file of failed rows.
     lines.push(wrap('', `${isDone ? what : 'Failed rows so far'}: ${failures.path}`, width));
   }
   return lines;

@@ -93,7 +93,7 @@ export interface Layout {
   readonly names: ReadonlySet<string>;
 }
 
-/** A name can have other quotes if it comes again within the rows. */
+/** Removes quotes, too, because the names can be quoted in another way where a later line repeats them. */
 function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s"'_-]/g, '');
 }
@@ -145,9 +145,9 @@ interface Fault {
 }
 
 /**
- * Finds what an unquoted delimiter, a second export or a spreadsheet leaves in a row.
+ * Finds the faults that an unquoted delimiter, a repeated first line or a spreadsheet causes in a row.
  *
- * @param maxCells - number of columns, with those that an earlier import added
+ * @param maxCells - number of columns, including those that an earlier import added
  */
 export function findFaults(cells: readonly string[], layout: Layout, maxCells: number): Fault[] {
   const sent = readCells(cells, layout);

@@ -50,7 +50,7 @@ export function createTerminal(
       const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
       print(JSON.stringify(value).replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, toEscape));
     },
-    /** Shows a line that stays below all others, as far as the screen has room. Nothing is shown if the output is a pipe or a file. */
+    /** Shows a line below all other lines, cut to the width of the screen. Shows nothing if the output is a pipe or a file. */
     showStatus(line: string): void {
       const [shown = ''] = wrap('', line, findWidth(stdout)).split('\n');
       // Without line wrap, the line cannot become two when the screen gets narrower.
@@ -148,7 +148,7 @@ export function formatTime(occurrenceDatetime: unknown): string {
   if (occurrence === undefined) return text;
   const [year = 0, month = 0, day = 0] = occurrence.date.split('-').map(Number);
   const date = `${String(day).padStart(2)} ${MONTHS[month - 1]}`;
-  // With the offset +00:00, too, the time at the place of the event is unknown.
+  // A time with the offset +00:00 is UTC, too, and not the local time of the event.
   const zone = 'offsetMinutes' in occurrence && occurrence.offsetMinutes === 0 ? ' UTC' : '';
   if (year !== new Date().getFullYear()) return `${date} ${year}${zone}`;
   if (occurrence.kind === 'date') return date;

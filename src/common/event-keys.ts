@@ -55,7 +55,7 @@ export function getTrackerName({
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;
 }
 
-/** The part of a key that names the account. No name of a tracker begins like this. */
+/** Builds the part of a key that names the account. No name of a tracker begins with `%account=`. */
 function nameAccount(account: string | undefined): string {
   return account === undefined ? '' : `%account=${escapeKeyPart(account)}:`;
 }

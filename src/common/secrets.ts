@@ -11,14 +11,14 @@ const MAX_CAUSE_FRAMES = 5;
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
 /**
- * Masks the secret, also where all or some of its characters are encoded: percent-encoded, escaped as in JSON, or written as HTML
- * entities, and each of these several times or one inside another.
+ * Masks the secret, also where some of its characters are percent-encoded, escaped as in JSON, or written as HTML entities. The
+ * encodings can be nested.
  */
 export function maskText(text: string, secret: string): string {
   if (secret === '' || text.length < secret.length) return text;
   const masked = text.includes(secret) ? text.replace(buildPattern(secret), () => MASK) : text;
   if (!ESCAPE.test(masked)) return masked;
-  // Neither encoding contains white space, so long texts are decoded word by word.
+  // No encoding contains white space, so long texts are decoded word by word.
   if (/\s/.test(secret)) return maskEncoded(masked, secret);
   return masked.replace(/\S+/g, (word) => (ESCAPE.test(word) ? maskEncoded(word, secret) : word));
 }

@@ -153,7 +153,7 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
 }
 
 /**
- * Finds the last news of a shipment. Do not take the status of the shipment from it: a scan that a courier noted after the
+ * Finds the newest event of a shipment. Do not take the status of the shipment from it: a scan that a courier noted after the
  * delivery is a newer event of an older state. The status is `shipment.statusMilestone` (docs/service.md 5.6).
  *
  * @param events - events of one shipment, of results or of webhooks, in any order
@@ -165,10 +165,11 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 }
 
 /**
- * Tells whether `latestEvent` would choose an event over the one you have, because a webhook with older events can arrive later
- * (docs/service.md 8.3). Like `latestEvent`, it does not tell the status of a shipment. On a day with date-only events, `sortEvents` uses `order` instead of the time. Two events do not show
- * whether a third event of their day is date-only. So after several comparisons of two events, you can have another event than
- * `latestEvent` returns for all of them. If you store all events, call `latestEvent` instead.
+ * Tells whether `latestEvent` would choose an event over the one you have. A webhook that arrives later can have older events
+ * (docs/service.md 8.3). Like `latestEvent`, this function does not tell the status of a shipment.
+ *
+ * If you store all events, call `latestEvent` instead: it knows whether a day has an event with only a date, and then uses `order`
+ * instead of the time for all events of this day. A comparison of two events does not know that, so the result can differ.
  *
  * @param event - an event that has just arrived
  * @param known - the last event that you know, if any; its `occurrenceDatetime`, `order` and `eventId` are enough

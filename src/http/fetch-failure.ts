@@ -1,7 +1,7 @@
 import { MAX_CAUSES } from '../common/secrets.ts';
 import { kindOf } from '../common/validation.ts';
 
-/** A failure of `fetch`, judged. */
+/** The meaning of a failure of `fetch` for the call. */
 export interface FetchFailure {
   /** The reason in the words of the runtime, and what to do if a retry cannot help. */
   readonly reason: string;
@@ -73,8 +73,8 @@ const CERTIFICATE_CODE =
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
 /**
- * Messages of runtimes and libraries whose code is missing, or says too little. They match from their beginning, because the text of
- * a gateway can mention a refused connection, too.
+ * Verdicts for errors whose code is missing or too general. Each pattern matches from the beginning of the message, because the
+ * text of a gateway can mention a refused connection, too.
  */
 const VERDICT_BY_MESSAGE: readonly (readonly [RegExp, Verdict])[] = [
   [/^bad port$/, BLOCKED_PORT],
@@ -144,14 +144,14 @@ function judge(error: unknown, remaining = MAX_CAUSES): Verdict | undefined {
   const errors: unknown = Reflect.get(error, 'errors');
   if (Array.isArray(errors) && errors.length > 0) {
     const verdicts = errors.map((each) => judge(each, remaining - 1) ?? own ?? MAYBE_SENT);
-    // The request may have been sent to any of the addresses, and one that a retry may reach is enough.
+    // The request was sent if any address may have got it. A retry can help if it can reach any address.
     return (
       verdicts.find(({ neverSent }) => !neverSent) ?? verdicts.find(({ advice }) => !advice) ?? verdicts[0]
     );
   }
   const inner = judge(error.cause, remaining - 1);
   if (own === undefined || inner === undefined) return own ?? inner;
-  // All must prove it, because a wrapper of `fetch` may have sent the request and retried.
+  // The error and its cause must both prove that nothing was sent: a wrapper of `fetch` may have sent the request before its retry.
   if (!own.neverSent || !inner.neverSent) return MAYBE_SENT;
   return own.advice === undefined ? inner : own;
 }
@@ -190,7 +190,7 @@ export function formatRootCause(error: unknown): string {
   if (root === undefined) return 'unknown failure';
   const message = readMessage(root);
   if (message === 'bad port') return '`fetch` blocks this port (bad port)';
-  // OpenSSL adds the place in its sources.
+  // The message of OpenSSL also contains the place in its sources.
   const [, openSsl] = /error:[^:]*:SSL routines:[^:]*:([^:]+):/.exec(message) ?? [];
   return openSsl ?? (message || (hasCode(root) ? root.code : root.name));
 }
@@ -200,7 +200,7 @@ function readMessage({ message }: Error): string {
   return message.replace(/^request to \S+ failed, reason: /, '');
 }
 
-/** A server that expects TLS ends a connection without it, or sends bytes that are not HTTP. */
+/** A server that expects TLS closes a connection without TLS, or sends bytes that are not HTTP. */
 function isClosedAtOnce(error: unknown): boolean {
   const root = listCauses(error).at(-1);
   return (
@@ -218,8 +218,8 @@ const NETWORK_ERRORS = new Set([
 ]);
 
 /**
- * True if the error is not one of the network. In Node and Bun, errors of the network have a code of the system or of a library;
- * `ERR_INVALID_URL` and the like tell of a wrong argument. Timeouts of the function itself count as errors of the network.
+ * True if the function itself has a bug. In Node and Bun, errors of the network have a code of the system or of a library;
+ * codes such as `ERR_INVALID_URL` mean a wrong argument. Timeouts of the function itself count as errors of the network.
  */
 function isMistakeOfFetch(error: unknown): boolean {
   const hasCodes = !('Deno' in globalThis) && globalThis.navigator?.userAgent !== 'Cloudflare-Workers';

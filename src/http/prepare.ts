@@ -141,7 +141,7 @@ export interface RawRequest {
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
- * Quotes a path without its query. Of a URL only the kind is shown (`a string of 40 characters`), because a URL can contain
+ * Quotes a path without its query. For a URL, it shows only the kind (`a string of 40 characters`), because a URL can contain
  * credentials.
  */
 function quotePath(value: unknown): string {

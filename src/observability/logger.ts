@@ -84,8 +84,8 @@ export function resolveLogger(
 const LINE_EVERY_MS = 60_000;
 
 /**
- * Allows one log line a minute for each of a few reasons: returns how many lines were left out before it, or undefined if this line
- * is left out, too.
+ * Limits log lines to one a minute for each reason. The function returns undefined if this line must be left out, or the number of
+ * lines that were left out before this line.
  */
 export function limitLines(): (reason?: string) => number | undefined {
   const lines = new Map<string, { readonly nextLineAt: number; leftOut: number }>();

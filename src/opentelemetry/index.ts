@@ -283,7 +283,7 @@ type RateLimited = Pick<TrackingClient, 'rateLimits'>;
  * @param clients - the client, or a function that returns the clients of this moment. If clients of one account share a limiter,
  * give only one of them, because each of them counts all waiting calls
  * @param telemetry - see `TelemetryOptions`; only `meterProvider` is used. Default: the provider that is registered now
- * @returns a function that ends the reports and lets go of the clients. The SDK goes on to export the last values
+ * @returns a function that ends the reports and lets go of the clients. The SDK still exports the last values
  * @throws ConfigurationError if `clients` or an option is invalid
  * @example
  * const stop = observeRateLimits(client);
@@ -343,7 +343,7 @@ function createWebhookMetrics(meter: Meter) {
  * the outcome of each webhook, how many events were handled, duplicates, dead-lettered or failed, and why requests were refused.
  *
  * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
- * @returns the function. If your own `onReport` calls it, give your function its `refused`, too
+ * @returns the function. If your own `onReport` calls this function, set `refused` of your function, too, to its `refused`
  * @throws ConfigurationError if an option is invalid
  * @example
  * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });

@@ -57,7 +57,8 @@ const BATCH_SIZE = 500;
  * - starting: it is the first in `#waiting`, its time has come, and it waits for a turn of `maxPerSecond` (`#isStarting`);
  *   if it is deleted meanwhile, the next due tracker gets the turn
  * - in flight: its requests run, counted by `#inFlight`
- * - unread: its outcome is in `#unread`, and the tracker is due again; or it is gone, if the outcome is its last
+ * - unread: its outcome is in `#unread`, and the tracker waits in `#waiting` for its next poll, or is removed if this outcome is
+ *   its last
  *
  * A failed poll has no outcome if polling goes on: the tracker goes back to `#waiting` and is due after its interval. `delete` and
  * the end of the stream remove a tracker from every state.
@@ -102,7 +103,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const { endSignal } = this;
     const requests = createPollRequests(config, settings, {
       callSite,
-      // The record only tells that a tracker without results was given up, so every second poll without results reads it.
+      // Every second poll without results reads the record, because only the record tells that the service stopped tracking.
       pollsPerRecord: 2,
       takeTurn: maxPerSecond === undefined ? undefined : createTurns(maxPerSecond, endSignal),
     });
@@ -190,7 +191,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     }
   }
 
-  /** Reads the next batch of trackers, but not while a poll is due and a whole batch was never polled. */
+  /** Reads the next batch of trackers, but not while a poll is due and `BATCH_SIZE` or more trackers were never polled. */
   async #readBatch(source: SourceReader<string | TrackerToPoll>): Promise<void> {
     const arePollsBehind = this.#neverPolled >= BATCH_SIZE && this.#isPollDue();
     if (this.#sourceState !== 'ready' || arePollsBehind || !this.#hasRoom()) return;

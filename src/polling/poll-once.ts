@@ -153,7 +153,7 @@ export class TrackerPoller {
   /** Returns undefined after a failure that does not concern later polls. */
   async #readRecord(signal: AbortSignal | undefined): Promise<Tracker | undefined> {
     const { retry } = this.#requests.options;
-    // A pause of this endpoint does not stop the results of other trackers, which may need the slot.
+    // Do not wait long for the record: other trackers may need the slot, and this pause does not stop their results.
     const maxRetryAfterMs = Math.min(retry.maxRetryAfterMs, MAX_WAIT_IN_POLL_MS);
     try {
       await this.#requests.takeTurn?.();

@@ -53,7 +53,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row. The retries inside of a poll do not count. A
+   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. A
    * refused key, plan or quota, and a failed connection that no retry can fix, end the polling at once, unless a poll has succeeded
    * before. Default 5.
    */
@@ -141,7 +141,7 @@ const isIterable = (value: unknown): value is Iterable<unknown> =>
 
 const isString = (value: unknown) => typeof value === 'string';
 
-/** The event keys are copied, because a poll deletes a key when a poll has read the event of that key. */
+/** The keys are copied, because a poll deletes each key whose event it has read. */
 const knownKeysOption = z
   .preprocess(
     (value) => (isIterable(value) ? new Set(value) : value),

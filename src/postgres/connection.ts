@@ -2,7 +2,7 @@ import { MAX_TIMER_MS, sleep, systemClock } from '../common/clock.ts';
 import { hasMethods, option } from '../common/validation.ts';
 import { callStore } from '../webhooks/dedupe-store.ts';
 
-/** How long a statement is sent again that meets conflicts. It leaves time to answer a claim within the limit of the call. */
+/** Longest time in which a statement is sent again after conflicts. The rest of the time limit is for `resolveConflict`. */
 const MAX_RETRY_MS = 1_000;
 const MAX_PAUSE_MS = 200;
 
@@ -51,7 +51,7 @@ function isConflict(error: unknown): boolean {
   return ['55P03', '40P01', '40001'].some((state) => state === getSqlState(error));
 }
 
-/** Sends a statement again after each conflict, for half of `limitMs` from `startedAt` and for a second at most. */
+/** Sends a statement again after each conflict, until half of `limitMs` or a second has passed since `startedAt`. */
 export async function retryConflicts<Result>(
   send: () => Promise<Result>,
   limitMs: number,
@@ -64,7 +64,7 @@ export async function retryConflicts<Result>(
     } catch (error) {
       if (!isConflict(error) || systemClock.now() >= giveUpAt) throw error;
     }
-    // The pause is random, because two transactions that were in conflict must not try again in step.
+    // The pause is random, because two transactions in conflict must not try again at the same time.
     await sleep(Math.min(limitMs / 10, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));
   }
 }

@@ -55,7 +55,7 @@ interface ClaimRequest {
 interface ReleaseRequest {
   readonly key: string;
   readonly token: string;
-  /** 1 takes the attempt of the claim back. A number, because some drivers send a list of booleans as one boolean. */
+  /** 1 if the claim does not count as an attempt. A number, because some drivers send a list of booleans as one boolean. */
   readonly uncounted: 0 | 1;
 }
 

@@ -31,8 +31,8 @@ export interface DedupeStore {
   readonly commandTimeoutMs?: number;
   /**
    * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt. A key that is
-   * done is remembered for `retainMs` from now, and never for less time than before. To save writes, a store may leave this out
-   * while nine tenths of `retainMs` are left.
+   * done is remembered for `retainMs` from now, and never for less time than before. To save writes, a store may skip this
+   * while at least nine tenths of `retainMs` are left.
    *
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant; `leaseMs`: length of the lease, in milliseconds; `retainMs`: how long to

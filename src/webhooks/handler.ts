@@ -187,7 +187,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     }
   }
 
-  /** @param error - default: nobody is told, because the request is of no interest or comes again */
+  /** @param error - default: `onRefused` is not called, because the request is not a webhook, or is sent again */
   function refuse(request: Request, reason: WebhookRefusal['reason'], error?: unknown): Response {
     const response = respond(reason, request);
     callGuarded(() => onReport?.refused?.({ reason, status: response.status }));
@@ -273,7 +273,7 @@ function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): Web
 function logRefusals(logger: LogAdapter) {
   const countLeftOut = limitLines();
   return (error: unknown, reason: WebhookRefusal['reason']) => {
-    // A missing token must not hide a wrong one. The messages of these errors are constant.
+    // Missing and wrong tokens have lines of their own. The message tells them apart, because it is constant.
     const leftOut = countLeftOut(error instanceof WebhookAuthenticationError ? error.message : reason);
     if (leftOut === undefined) return;
     const fields = leftOut === 0 ? {} : { similarLinesLeftOut: leftOut };

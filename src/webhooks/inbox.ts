@@ -67,14 +67,14 @@ export class WebhookInbox {
   }
 
   /**
-   * Handles the new events of tracking results, oldest first, as those of a webhook: an event is handled once, whichever way it
-   * comes first. A callback that fails does not stop the other callbacks.
+   * Handles the new events of tracking results, oldest first, as those of a webhook: an event is handled once, also if it comes
+   * both ways. A callback that fails does not stop the other callbacks.
    *
    * @param results - the result of `trackers.results` or `trackers.track`, or an update of a poll; without events, there is nothing
    * to do
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
-   * @returns the report; only `done` and `rejected` leave nothing to do for later results
+   * @returns the report; unless its outcome is `done` or `rejected`, pass later results of the tracker, too
    * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`; ConfigurationError when callbacks or
    * options are invalid; the `error` of an update whose poll failed; RangeError like `buildEventKey`
    * @example
@@ -148,7 +148,7 @@ export class WebhookInbox {
     const lease = new Lease(this.#settings, job.items.filter(isOpen));
     await lease.claim();
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
-    // An event that has failed so often may end the process. Without `onDeadLetter`, no other event may have to wait behind it.
+    // An event that has failed so often may end the process. Without `onDeadLetter`, handle the other events first.
     if (onDeadLetter === undefined && !isLastTurn) setState(exhausted, 'putOff');
     for (const item of exhausted) {
       const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;

@@ -9,14 +9,15 @@ import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
 /**
  * The state of an item, and what can follow it:
  * - waiting: its turn has not come. The claim makes it claimed, busy, duplicate or unavailable.
- * - busy: another receiver works on it. It is claimed again after a pause. What waits or is busy when the time is up stays busy.
+ * - busy: another receiver works on it. It is claimed again after a pause. When the time is up, busy items stay busy, and
+ *   waiting items become busy.
  * - claimed: this receiver has the lease. The callback makes it handled or failed; at the last attempt, `onDeadLetter` makes it
  *   deadLettered or failed. It becomes interrupted after a shutdown, unavailable if its lease ends, and busy or duplicate if a
  *   renewal finds that another receiver took it over.
  * - putOff: it may end the process, so it waits again after all other jobs.
  *
  * The other states are final. Handled and dead-lettered items are committed, and items that this receiver did not finish are
- * released. A shutdown makes what waits or was put off interrupted, and a store that is down makes it unavailable.
+ * released. Items that wait or were put off become interrupted after a shutdown, and unavailable if the store is down.
  */
 export type ItemState =
   | 'waiting'

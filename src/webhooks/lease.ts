@@ -71,7 +71,7 @@ export class Lease {
     if (this.claimed.length > 0) this.#setTimer();
   }
 
-  /** Renews a lease that is half over, as after failed renewals. Resolves to false if the store fails. */
+  /** Renews the lease if half of it is over, for example after failed renewals. Resolves to false if the store fails. */
   async ensure(): Promise<boolean> {
     return systemClock.now() < this.#endsAt - this.#settings.leaseMs / 2 || this.#renew();
   }

@@ -10,7 +10,7 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
 export interface MemoryDedupeStoreOptions {
-  /** Maximum number of keys to remember, at least 1. Each takes about 200 bytes. Default: 1,000,000. */
+  /** Maximum number of keys to remember, at least 1. Each takes about 260 bytes. Default: 1,000,000. */
   readonly maxKeys?: number;
   /** A function that returns the time in milliseconds. Default: a monotonic clock, which follows fake timers; under node:test pass `() => Date.now()`. */
   readonly now?: () => number;

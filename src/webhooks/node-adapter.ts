@@ -3,14 +3,14 @@ import { ConfigurationError } from '../errors.ts';
 import { keepParsedBody } from './request.ts';
 
 /**
- * A request of `node:http`, Express or Koa; a body parser may have added `body` and `rawBody`. It is no interface, because some
- * parsers declare `rawBody` on `IncomingMessage` with another type.
+ * A request of `node:http`, Express or Koa; a body parser may have added `body` and `rawBody`. It is not an interface, because
+ * some parsers declare `rawBody` on `IncomingMessage` with another type.
  */
 type NodeRequest = IncomingMessage & {
   body?: unknown;
   /** The body as it came; used instead of `body`. */
   rawBody?: unknown;
-  /** The path as it was sent. Express takes the path at which a handler is mounted out of `url`. */
+  /** The path as it was sent. In `url`, Express leaves out the path at which a handler is mounted. */
   originalUrl?: string;
 };
 

@@ -55,7 +55,7 @@ type Attempt<T> =
   | { readonly value: T; readonly errors: null }
   | { readonly value?: undefined; readonly errors: readonly ApiErrorItem[] };
 
-/** Runs one step for one bulk item, whose failure leaves the other items alone. */
+/** Runs one step for one bulk item. A failure of this item does not affect the other items. */
 function attempt<T>(step: () => T): Attempt<T> {
   try {
     return { value: step(), errors: null };

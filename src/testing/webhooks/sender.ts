@@ -200,7 +200,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   const random = seededRandom(rest.seed);
   let freePlaces = rest.concurrency;
   const waiting: (() => void)[] = [];
-  /** How many of `waiting` have got a place. They stay until none waits, because `shift` moves the whole array. */
+  /** How many of `waiting` have got a place. They are removed together when none waits, because `shift` moves the whole array. */
   let served = 0;
 
   function passPlaceOn(): void {
