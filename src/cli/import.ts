@@ -97,7 +97,7 @@ async function checkRows(input: CsvInput, layout: Layout, isAsIs: boolean, signa
   }
   if (faults.length === 0) return digests;
   const head = `${input.name} cannot be imported; nothing was sent. Correct these lines:`;
-  const more = faults.length > MAX_FAULTS ? ['and more after these'] : [];
+  const more = faults.length > MAX_FAULTS ? ['and more lines after these'] : [];
   const accept = hasDoubts ? ['If all these ids are right as they are, pass --as-is.'] : [];
   throw new CommandError([head, ...faults.slice(0, MAX_FAULTS), ...more, ...accept].join('\n'));
 }

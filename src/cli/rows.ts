@@ -154,7 +154,7 @@ export function findFaults(cells: readonly string[], layout: Layout, maxCells: n
   const number = sent.find(({ field }) => field === 'trackingNumber')?.text ?? '';
   const isHeader =
     layout.names.has(normalizeName(number)) || cells.some((cell) => normalizeName(cell) === 'trackingnumber');
-  if (isHeader) return [{ text: 'the names of the columns come again; delete this line' }];
+  if (isHeader) return [{ text: 'this line repeats the names of the columns; delete it' }];
   const faults: Fault[] = [];
   if (cells.slice(maxCells).some((cell) => unwrapCell(cell) !== ''))
     faults.push({

@@ -165,7 +165,8 @@ function printTrackings(
   return hasEvents;
 }
 
-const GIVE_IDS = 'Give tracker ids, or another kind of id with --by.';
+const OTHER_IDS = 'or another kind of id with --by.';
+const GIVE_IDS = `Give tracker ids, ${OTHER_IDS}`;
 
 type Action = (
   client: TrackingClient,
@@ -229,7 +230,7 @@ export function addHistory(program: Command, terminal: Terminal): void {
     .command('history <tracker>')
     .summary('Print the webhooks that were sent for a tracker')
     .description(
-      `Print the webhooks that the service sent for a tracker, newest first. ${GIVE_IDS.replace('ids', 'an id')}`,
+      `Print the webhooks that the service sent for a tracker, newest first. Give a tracker id, ${OTHER_IDS}`,
     )
     .addOption(byOption('id'));
   addServiceFlags(command).action(async (name: string, flags: NamedTrackersFlags) => {

@@ -50,7 +50,10 @@ const VERDICT_BY_CODE: ReadonlyMap<string, Verdict> = new Map([
   ['UND_ERR_CONNECT_TIMEOUT', NEVER_SENT], // undici
   ['ConnectionRefused', NEVER_SENT], // Bun
   ['FailedToOpenSocket', NEVER_SENT], // Bun
-  ['UND_ERR_INVALID_ARG', { neverSent: true, advice: 'check the versions of undici and of its dispatcher' }],
+  [
+    'UND_ERR_INVALID_ARG',
+    { neverSent: true, advice: 'take `fetch` and the dispatcher from the same version of undici' },
+  ],
   ['ERR_TLS_CERT_ALTNAME_INVALID', WRONG_NAME],
   ['HOSTNAME_MISMATCH', WRONG_NAME],
   ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', WRONG_NAME],

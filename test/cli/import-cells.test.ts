@@ -258,7 +258,7 @@ describe('the names of the columns again', () => {
     const { exitCode, fake, output } = await importRows(
       `Tracking Number,title\n${NUMBER},a\n${header}\n${NUMBER},b\n`,
     );
-    expect(output.stderr).toMatch(/^ {2}line 3: the names of the columns come again; delete this line$/m);
+    expect(output.stderr).toMatch(/^ {2}line 3: this line repeats the names of the columns; delete it$/m);
     expect([exitCode, fake.requests]).toEqual([2, []]);
   });
 
@@ -269,7 +269,9 @@ describe('the names of the columns again', () => {
 
   it('tab-separated → found, too', async () => {
     const csv = `tracking_number\ttitle\n${NUMBER}\ta\n\uFEFF"tracking_number"\t"title"\n`;
-    expect((await importRows(csv)).output.stderr).toContain('line 3: the names of the columns come again');
+    expect((await importRows(csv)).output.stderr).toContain(
+      'line 3: this line repeats the names of the columns',
+    );
   });
 });
 

@@ -275,7 +275,7 @@ describe('import', () => {
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
         expect.stringMatching(new RegExp(`^ {2}line ${line}: .*11/15/26`)),
       ),
-      '  and more after these',
+      '  and more lines after these',
       '  If all these ids are right as they are, pass --as-is.',
       '',
     ]);

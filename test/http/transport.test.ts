@@ -164,7 +164,7 @@ describe('a failure that no retry can mend', () => {
     [
       'a wrong dispatcher',
       networkFailure('UND_ERR_INVALID_ARG'),
-      /; check the versions of undici and of its dispatcher/,
+      /; take `fetch` and the dispatcher from the same version of undici/,
     ],
   ])('%s → one attempt, never sent, and advice', async (_what, failure, advice) => {
     const { client, requests } = makeClient(() => Promise.reject(failure));
