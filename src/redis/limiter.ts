@@ -59,15 +59,21 @@ export interface RedisLimiterOptions extends LimiterOptions {
   /** Prefix of every key, without braces, and the same in all processes. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * Number of processes that share the account. Without Redis, each takes an equal part of the limit, at least 1 per second.
-   * Default: 1, so without Redis several processes together exceed the limit.
+   * Number of processes that share the account. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
+   * second. Default: 1, so several processes together then exceed the limit.
    */
   readonly processes?: number | undefined;
   /** Time limit for a reply of Redis, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Without Redis, `local` lets calls use the share of this process, and `reject` rejects calls with `ConnectionError`. Default: `local`. */
+  /**
+   * While Redis is unavailable: `local` lets calls use the share of this process; `reject` rejects them with `ConnectionError`.
+   * Default: `local`.
+   */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** A logger, such as one of pino, winston, bunyan or NestJS. It gets each change of state at most once a minute. Default: the console. */
+  /**
+   * A logger, such as one of pino, winston, bunyan or NestJS. It learns at most once a minute that Redis is down, or back.
+   * Default: the console.
+   */
   readonly logger?: Logger | undefined;
 }
 
@@ -342,7 +348,7 @@ class SharedBucket {
       // without a report first.
       if (this.#outage) {
         await this.#run(PROBE);
-        // Redis grants what the share has left when the next command is sent, so grant nothing of the share beside it.
+        // Redis grants the rest of the share when the next command is sent, so grant nothing of the share beside it.
         this.#outage = { ...this.#outage, isOver: true };
       }
       await this.#exchange();

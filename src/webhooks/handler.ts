@@ -71,7 +71,10 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Milliseconds after which the response is 503, although the work goes on. The sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
-  /** Called with the outcome and the counts of each webhook that was handled, even after `deadlineMs`. Default: none. */
+  /**
+   * Called with the outcome and the counts of each webhook when the inbox is done with it, also after a failure and after `deadlineMs`.
+   * Default: none.
+   */
   readonly onReport?: ReportCallback | undefined;
   /**
    * Called for each request that gets 400, 401, 413 or 415, and each time that your function `secret` or your own `inbox` fails or
