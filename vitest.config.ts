@@ -51,9 +51,9 @@ export default defineConfig({
           maxWorkers: 5,
           // They measure real time, which a busy machine can disturb.
           retry: 1,
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           // Some start a PostgreSQL.
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {
