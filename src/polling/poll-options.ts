@@ -94,7 +94,7 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
    * not count. Default: only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls that your loop is behind: under way, or with updates that it has not read; at least 1. Default 10. */
+  /** Maximum number of polls that are under way, or whose updates your loop has not read yet; at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 
