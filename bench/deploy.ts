@@ -36,8 +36,11 @@ const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:54
 const folder = await mkdtemp(join(tmpdir(), 'tracking-client-deploy-'));
 await mustRun('tar', ['-xzf', resolve(tarball)], { cwd: folder });
 /** The same program, with the sources and with the older version. */
-const inBothVersions = (program: string) =>
-  Promise.all([bundled(program), bundled(program, join(folder, 'package'))]);
+async function inBothVersions(program: string): Promise<string[]> {
+  const programs = await Promise.all([bundled(program), bundled(program, join(folder, 'package'))]);
+  if (new Set(programs).size === 1) throw new Error('Expected two versions, got the same code twice');
+  return programs;
+}
 let isBroken = false;
 
 try {

@@ -8,12 +8,12 @@ export interface RetryOptions {
   /** Maximum number of retries of one request. Retries after a 429 count, too. Default 4; 20 for `createMany`. */
   readonly retries?: number | undefined;
   /**
-   * If the service asks for a longer wait, in milliseconds, the call rejects at once. Default 60,000; 3,600,000 for
-   * `createMany` and polls.
+   * Longest wait in milliseconds that the service may ask for; if it asks for more, the call rejects at once. Default 60,000;
+   * 3,600,000 for `createMany` and polls.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait before a retry, if the service asks for none, in milliseconds. Waits grow from half a second up to a limit. Each
+   * Longest wait before a retry in milliseconds, if the service asks for none. Waits grow from half a second up to a limit. Each
    * call chooses its own limit at random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;

@@ -54,8 +54,8 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * Maximum number of requests that your loop is behind: sent without a response, or with outcomes that it has not read. Default: 10;
-   * 3 without a limiter or with a `maxQueue`. Without this option, a client with a limiter and no `maxQueue` reads the next chunk only when the previous
+   * Maximum number of requests that are under way, or whose outcomes your loop has not read yet. Default: 10; 3 without a limiter or
+   * with a `maxQueue`. Without this option, a client with a limiter and no `maxQueue` reads the next chunk only when the previous
    * chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;

@@ -124,6 +124,7 @@ export async function execute<T>(
           wrapFetch: (start) => {
             // The call may have ended while the key function ran.
             signal.throwIfAborted();
+            // `sendRequest` waits for the key before it calls `wrapFetch`, so `settled` has its value.
             return report.wrapRequest(start, settled);
           },
           onSend: () => {

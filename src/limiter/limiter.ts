@@ -53,8 +53,8 @@ export interface Permit {
   /** Call this when the headers have arrived. A 429 pauses the endpoint, for one window at most. */
   report(response: ReportedResponse): void;
   /**
-   * Call this when the body of a reported 429 was read or failed. Unless the body says that a quota is used up, the endpoint is
-   * then paused for the time that the headers ask for.
+   * Call this when an attempt has failed. After a reported 429, the endpoint is then paused for the time that the headers ask for,
+   * unless the body says that a quota is used up.
    */
   settlePause(isQuotaUsedUp: boolean): void;
   /** Frees the token at once, because nothing was sent. Does nothing after `send`. */

@@ -56,7 +56,7 @@ export class CallQueue {
     return new Promise((resolve, reject) => {
       const call: WaitingCall = { priority, maxPauseMs, resolve, reject };
       this.#lanes[priority].add(call);
-      this.#joined.push(call);
+      if (Number.isFinite(this.#maxQueue)) this.#joined.push(call);
       if (signal === undefined) return;
       call.unsubscribe = onAbort(signal, () => {
         this.#reject(call, signal.reason);

@@ -283,7 +283,7 @@ type RateLimited = Pick<TrackingClient, 'rateLimits'>;
  * @param clients - the client, or a function that returns the clients of this moment. If clients of one account share a limiter,
  * give only one of them, because each of them counts all waiting calls
  * @param telemetry - see `TelemetryOptions`; only `meterProvider` is used. Default: the provider that is registered now
- * @returns a function that ends the reports and lets go of the clients. The SDK still exports the last values
+ * @returns a function that ends the reports and forgets the clients. The SDK still exports the last values
  * @throws ConfigurationError if `clients` or an option is invalid
  * @example
  * const stop = observeRateLimits(client);

@@ -90,11 +90,11 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
 /** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /**
-   * Maximum number of requests per second for all trackers together. It must be above 0; the requests are evenly spread. Default:
-   * only the rate limits.
+   * Maximum number of requests per second for all trackers together. It must be above 0; the requests are evenly spread. Retries do
+   * not count. Default: only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls that your loop is behind: under way, or with updates that it has not read; at least 1. Default 10. */
+  /** Maximum number of polls that are under way, or whose updates your loop has not read yet; at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

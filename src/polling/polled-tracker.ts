@@ -56,7 +56,7 @@ export class PolledTracker extends TrackerPoller {
       return result;
     } catch (error) {
       controller.signal.throwIfAborted();
-      this.#countFailure(error);
+      this.#handleFailure(error);
       return undefined;
     } finally {
       unsubscribe();
@@ -64,7 +64,7 @@ export class PolledTracker extends TrackerPoller {
     }
   }
 
-  #countFailure(error: unknown): void {
+  #handleFailure(error: unknown): void {
     this.#errorsInARow += 1;
     this.waitsUntil = getWaitUntil(error);
     if (isPermanent(error)) throw error;

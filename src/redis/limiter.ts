@@ -71,8 +71,8 @@ export interface RedisLimiterOptions extends LimiterOptions {
    */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /**
-   * A logger, such as one of pino, winston, bunyan or NestJS. It learns at most once a minute that Redis is down, or back.
-   * Default: the console.
+   * A logger, such as one of pino, winston, bunyan or NestJS. It gets a line when Redis is down and when it is back, each at most
+   * once a minute. Default: the console.
    */
   readonly logger?: Logger | undefined;
 }

@@ -137,7 +137,7 @@ export class WebhookInbox {
     }
     const left = select(items, 'waiting', 'putOff');
     setState(left, signal?.aborted ? 'interrupted' : isStoreDown(items) ? 'unavailable' : 'busy');
-    // If the store is down, the sender redelivers the whole webhook, so call `onOther` only then.
+    // If the store is down, the sender redelivers the whole webhook. Then leave `onOther` to that delivery.
     const { onOther } = isStoreDown(items) ? {} : checked;
     return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
   }

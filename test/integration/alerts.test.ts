@@ -42,6 +42,18 @@ describeWithProgram('promtool', 'the alerts of docs/observability.md', () => {
   // A series such as `0+1x60` has one value a minute: 0, 1, 2 … 60.
   it.each<[title: string, series: readonly (readonly [string, string])[], at: string, alerts: string[]]>([
     ['a wrong secret → the alert of refused webhooks', [refused('unauthorized', '0+1x60')], '30m', [REFUSED]],
+    [
+      'fifty refused webhooks before the first scrape → the alert of refused webhooks',
+      [refused('unauthorized', '_x5 50x30')],
+      '15m',
+      [REFUSED],
+    ],
+    [
+      'fifty refused webhooks more than an hour ago → no alert',
+      [refused('unauthorized', '50x180')],
+      '150m',
+      [],
+    ],
     ['two refused webhooks in an hour → no alert', [refused('unauthorized', '0x10 1x10 2x40')], '59m', []],
     ['webhooks refused at a restart → no alert', [refused('closing', '0+9x60')], '30m', []],
     ['a webhook URL that visitors open → no alert', [refused('method_not_allowed', '0+9x60')], '30m', []],
