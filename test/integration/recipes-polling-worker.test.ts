@@ -43,7 +43,8 @@ await pollTrackers({
   leaseMs: Number(leaseMs),
   concurrency: ${CONCURRENCY},
 });
-await Promise.all([pool.end(), redis.close()]);
+await pool.end();
+await redis.close();
 `;
 
 await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) => {
