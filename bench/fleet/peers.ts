@@ -46,7 +46,7 @@ export class PeerFleet {
   /**
    * Starts the processes and waits until each is ready.
    *
-   * @param programs - what the processes run, in turn. Default: `PEER`
+   * @param programs - the processes run these programs in turn. Default: `PEER`
    */
   static async start(size: number, programs?: readonly string[]): Promise<PeerFleet> {
     const scripts = programs ?? [await bundled(PEER)];

@@ -30,7 +30,7 @@ export interface PollerOutcome {
   readonly failed: number;
 }
 
-/** What this program needs of the recipe, whose code is type-checked in its document. */
+/** This program uses only one function of the recipe. A test checks the types of the recipe. */
 interface Recipe {
   pollTrackers(polling: {
     readonly pool: pg.Pool;

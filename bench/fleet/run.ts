@@ -24,7 +24,7 @@ export interface FleetCase {
   readonly forgetAfterSeconds?: number;
   /** The first process's wall clock is this many milliseconds ahead. */
   readonly clockAheadMs?: number;
-  /** What the processes run, in turn. Default: `PEER`. */
+  /** The processes run these programs in turn. Default: `PEER`. */
   readonly programs?: readonly string[];
 }
 

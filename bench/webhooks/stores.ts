@@ -53,7 +53,7 @@ export async function measureStores(redisUrl: string, postgresUrl: string, isQui
   return results;
 }
 
-/** Sends events to four receivers on Redis; `programs` are what they run, in turn. */
+/** Sends events to four receivers on Redis, which run `programs` in turn. */
 export async function runOnRedis(
   url: string,
   inbox: InboxKind,
@@ -69,7 +69,7 @@ export async function runOnRedis(
   }
 }
 
-/** Sends events to four receivers on PostgreSQL; `programs` are what they run, in turn. */
+/** Sends events to four receivers on PostgreSQL, which run `programs` in turn. */
 export async function runOnPostgres(
   url: string,
   inbox: InboxKind,

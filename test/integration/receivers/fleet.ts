@@ -45,7 +45,7 @@ export class Fleet {
   /**
    * Starts the receivers.
    *
-   * @param programs - what the receivers run, in turn, also those that replace others. Default: `RECEIVER`
+   * @param programs - the receivers, and those that replace them, run these programs in turn. Default: `RECEIVER`
    */
   static async start(
     config: Omit<ReceiverConfig, 'journal'>,

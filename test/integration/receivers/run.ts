@@ -9,7 +9,7 @@ export interface FleetRunOptions {
   readonly traffic: Traffic;
   /** How many receivers are killed, spread over the traffic at random. */
   readonly kills: number;
-  /** What the receivers run, in turn. Default: `RECEIVER`. */
+  /** The receivers run these programs in turn. Default: `RECEIVER`. */
   readonly programs?: readonly string[] | undefined;
 }
 
