@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import { bulkResponse, failed, makeItem, refused } from '../bulk/bulk-service.ts';
 import { makeCounter } from '../support/counting.ts';
+import type { Made } from '../support/made.ts';
 import { makeClient, networkFailure, toResponse } from '../support/make-client.ts';
 import { must, printed } from './harness.ts';
 import { Problems, pause, scheduleProperty } from './virtual-time.ts';
@@ -49,7 +50,7 @@ const fate = fc.record({
   /** The field in which the answer repeats a number that only one input has. */
   echo: fc.constantFrom('inputData', 'text', 'tracker'),
 });
-type Fate = typeof fate extends fc.Arbitrary<infer Made> ? Made : never;
+type Fate = Made<typeof fate>;
 
 const row = fc.record({
   number: fc.nat(10),
@@ -72,7 +73,7 @@ const schedule = fc.record({
   abortsAtMs: fc.option(fc.nat(20_000), { freq: 4 }),
   leavesAfter: fc.option(fc.integer({ min: 1, max: 20 }), { freq: 4 }),
 });
-type Schedule = typeof schedule extends fc.Arbitrary<infer Made> ? Made : never;
+type Schedule = Made<typeof schedule>;
 
 /** What the service knows about one input. */
 interface Facts {

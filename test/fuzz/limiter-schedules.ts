@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Permit } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { findOverfullWindow, play, schedule } from '../redis/limiter/schedules.ts';
+import type { Made } from '../support/made.ts';
 import { settled } from '../support/settled.ts';
 import { must, property } from './harness.ts';
 
@@ -36,7 +37,7 @@ const plan = fc.record({
   remaining: seldom(fc.nat(10)),
   resetMs: fc.constantFrom(1_000, 1_000, 60_000),
 });
-type Plan = typeof plan extends fc.Arbitrary<infer Made> ? Made : never;
+type Plan = Made<typeof plan>;
 
 const input = fc.record({
   limit: fc.constantFrom<(1 | 3 | 10)[]>(1, 3, 10, 10),
@@ -57,7 +58,7 @@ interface Pause {
 }
 
 /** Plays a schedule in virtual time, and records each grant, each counted request and each pause. */
-async function playOnBucket({ limit, plans }: typeof input extends fc.Arbitrary<infer Made> ? Made : never) {
+async function playOnBucket({ limit, plans }: Made<typeof input>) {
   const clock = FakeTimers.install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
   try {
     const limiter = new TokenBucketLimiter();

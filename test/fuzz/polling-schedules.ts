@@ -3,6 +3,7 @@ import { buildEventKey, type PollManyUpdate, type TrackerToPoll } from '../../sr
 import { TRACKER } from '../contract/support/samples.ts';
 import { EMPTY, failure, NOT_FOUND, NOT_READY } from '../polling/polled-service.ts';
 import { makeCounter } from '../support/counting.ts';
+import type { Made } from '../support/made.ts';
 import { makeClient, networkFailure, toResponse } from '../support/make-client.ts';
 import { must, printed } from './harness.ts';
 import { Problems, pause, scheduleProperty } from './virtual-time.ts';
@@ -23,7 +24,7 @@ const fate = fc.record({
   tookMs: fc.constantFrom(0, 0, 80, 700, 4_000),
   retryAfterSeconds: fc.constantFrom(undefined, 1, 3, 30),
 });
-type Fate = typeof fate extends fc.Arbitrary<infer Made> ? Made : never;
+type Fate = Made<typeof fate>;
 
 const tracker = fc.record({
   /** When each event comes. Those after the end of the tracking come with the end. */
@@ -52,7 +53,7 @@ const schedule = fc.record({
   abortsAtMs: fc.option(fc.nat(30_000), { freq: 4 }),
   leavesAfter: fc.option(fc.integer({ min: 1, max: 20 }), { freq: 4 }),
 });
-type Schedule = typeof schedule extends fc.Arbitrary<infer Made> ? Made : never;
+type Schedule = Made<typeof schedule>;
 
 /** What the service and the reader know about one tracker. */
 interface Facts {

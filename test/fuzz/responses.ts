@@ -5,6 +5,7 @@ import { ApiError, ConnectionError, ResponseValidationError, TimeoutError } from
 import type { ApiPromise } from '../../src/http/api-promise.ts';
 import * as samples from '../contract/support/samples.ts';
 import { EVERY_CALL } from '../support/calls.ts';
+import type { Made } from '../support/made.ts';
 import { API_KEY } from '../support/make-client.ts';
 import { BASE_PATH } from '../support/scripted-server.ts';
 import { brokenBody } from './bodies.ts';
@@ -73,7 +74,7 @@ const response = fc.record({
     { weight: 5, arbitrary: fc.constantFrom('cut', 'reset', 'stall', 'broken gzip', 'more than announced') },
   ),
 });
-type MadeResponse = typeof response extends fc.Arbitrary<infer Made> ? Made : never;
+type MadeResponse = Made<typeof response>;
 
 /** Builds the bytes of a response. */
 function buildResponse({ loss, framing, ...made }: MadeResponse, wholeBody: Buffer): RawResponse {

@@ -11,6 +11,7 @@ import {
   WebhookInbox,
   type WebhookReport,
 } from '../../src/webhooks/index.ts';
+import type { Made } from '../support/made.ts';
 import { post, SECRET } from '../webhooks/make-handler.ts';
 import { payload, tracking } from '../webhooks/support.ts';
 import { printed } from './harness.ts';
@@ -37,7 +38,7 @@ const storeFate = fc.record({
   /** The call has this fate if the number is below the `faultShare` of the schedule. */
   share: fc.double({ min: 0, max: 1, noNaN: true }),
 });
-type StoreFate = typeof storeFate extends fc.Arbitrary<infer Made> ? Made : never;
+type StoreFate = Made<typeof storeFate>;
 
 const callbackFate = fc.record({
   tookMs: fc.constantFrom(0, 30, 700, 5_000, 20_000),
@@ -54,7 +55,7 @@ const delivery = fc.record({
     { minLength: 1, maxLength: 2 },
   ),
 });
-type Delivery = typeof delivery extends fc.Arbitrary<infer Made> ? Made : never;
+type Delivery = Made<typeof delivery>;
 
 /** A receiver freezes for a while, dies, or is closed in time; a new one takes its place in the last two cases. */
 const kill = fc.record({
@@ -79,7 +80,7 @@ const schedule = fc.record({
   deliveries: fc.array(delivery, { minLength: 1, maxLength: 6 }),
   kills: fc.array(kill, { maxLength: 3 }),
 });
-type Schedule = typeof schedule extends fc.Arbitrary<infer Made> ? Made : never;
+type Schedule = Made<typeof schedule>;
 
 /** A lease as the store sees it. */
 interface Granted {

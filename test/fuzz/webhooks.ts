@@ -10,6 +10,7 @@ import {
 import * as samples from '../contract/support/samples.ts';
 import { HOSTS } from '../integration/webhook-hosts.ts';
 import { makeClient, type Running, SECRET } from '../integration/webhook-loopback.ts';
+import type { Made } from '../support/made.ts';
 import { brokenBody, isObject, parseJson } from './bodies.ts';
 import { must, printed, property } from './harness.ts';
 
@@ -60,7 +61,7 @@ const request = fc.record({
   /** Every n-th event fails when it comes for the first time. */
   failsEvery: fc.constantFrom(undefined, undefined, 1, 2, 3),
 });
-type Sent = typeof request extends fc.Arbitrary<infer Made> ? Made : never;
+type Sent = Made<typeof request>;
 
 /** Reads the events that must be handled before a 2xx, independently of the parser. */
 function readEventIds(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {

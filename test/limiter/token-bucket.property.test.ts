@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import type { Made } from '../support/made.ts';
 import { settled } from '../support/settled.ts';
 import { useVirtualTime } from '../support/virtual-time.ts';
 import { toAcquire } from './make-limiter.ts';
@@ -44,7 +45,7 @@ const scenario = fc.record({
 });
 
 /** Runs every call to its end and reports what the service counted and who was granted, in order. */
-async function play({ limit, plans }: typeof scenario extends fc.Arbitrary<infer S> ? S : never) {
+async function play({ limit, plans }: Made<typeof scenario>) {
   const clock = useVirtualTime();
   const limiter = new TokenBucketLimiter();
   const countedAt: number[] = [];

@@ -4,6 +4,7 @@ import type { Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter } from '../../../src/redis/index.ts';
 import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { bucketOf } from '../../limiter/make-limiter.ts';
+import type { Made } from '../../support/made.ts';
 import { RedisEmulator } from '../../support/redis-emulator.ts';
 import { settled } from '../../support/settled.ts';
 
@@ -54,7 +55,7 @@ export const schedule = fc.record({
   fates: fc.array(fate, { maxLength: 200, size: 'max' }),
   plans: fc.array(plan, { minLength: 1, maxLength: 100, size: 'max' }),
 });
-export type Schedule = typeof schedule extends fc.Arbitrary<infer Made> ? Made : never;
+export type Schedule = Made<typeof schedule>;
 
 /** Records when the service counted each request, in this order, and how many calls never got a token. */
 export interface Played {
