@@ -1,13 +1,6 @@
 import * as z from 'zod';
 import { type CallSite, ConfigurationError } from '../errors.ts';
-import {
-  compileWhenHot,
-  errorMap,
-  formatPath,
-  isQuotable,
-  kindOrNumber,
-  readBrokenRule,
-} from './validation.ts';
+import { errorMap, formatPath, isQuotable, kindOrNumber, readBrokenRule, safeParse } from './validation.ts';
 
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
@@ -22,7 +15,7 @@ export function checkOptions<Schema extends z.ZodType>(
   maskKey: (text: string) => string = (text) => text,
   callSite?: CallSite,
 ): z.output<Schema> {
-  const result = compileWhenHot(schema).safeParse(options, { error: errorMap('options') });
+  const result = safeParse(schema, options, { error: errorMap('options') });
   if (result.success) return result.data;
   // Check the options again as a field called `name`, so that every message shows the whole path.
   const named = name === undefined ? undefined : z.object({ [name]: schema });

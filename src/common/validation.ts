@@ -193,14 +193,24 @@ const COMPILE_AFTER = 50;
 
 const uses = new WeakMap<z.ZodType, { count: number; compiled: z.ZodType | undefined }>();
 
-/** Returns the schema, or its compiled form once it is used often; both give the same results. */
-export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema {
+/**
+ * Parses as `schema.safeParse` does, but compiles the schema only once it is used often. `safeParse` alone would generate the code
+ * of each object of the schema at its first use, which would slow down the first call of a process.
+ */
+export function safeParse<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  options: z.core.ParseContext<z.core.$ZodIssue> = {},
+): z.ZodSafeParseResult<z.output<Schema>> {
   const use = uses.get(schema) ?? { count: 0, compiled: undefined };
   uses.set(schema, use);
   use.count += 1;
   if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
   // Safe cast: `use` is the entry of `schema` in the map, and `compile` has returned a clone of `schema`.
-  return (use.compiled as Schema | undefined) ?? schema;
+  const compiled = use.compiled as Schema | undefined;
+  return compiled === undefined
+    ? schema.safeParse(value, { ...options, jitless: true })
+    : compiled.safeParse(value, options);
 }
 
 /** Has one schema for each option. A schema whose output does not fit the type of its option does not compile. */

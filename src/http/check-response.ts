@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import {
-  compileWhenHot,
   errorMap,
   isJsonObject,
+  safeParse,
   toValidationIssues,
   type ValidationIssue,
 } from '../common/validation.ts';
@@ -30,7 +30,7 @@ export function checkResponse<T>(
   payload: unknown,
   mode: Config['invalidResponse'],
 ): CheckedResponse<T> {
-  const result = compileWhenHot(schema).safeParse(payload, { error: errorMap('data') });
+  const result = safeParse(schema, payload, { error: errorMap('data') });
   if (result.success) return { data: result.data, isUsable: true, mismatched: [], total: 0 };
   const { issues } = result.error;
   const found = { mismatched: toValidationIssues(result.error), total: issues.length };

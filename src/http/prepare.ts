@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { hasDotSegment } from '../common/urls.ts';
 import {
-  compileWhenHot,
   errorMap,
   expected,
   fieldsOption,
   kindOf,
   quoteValue,
   readBrokenRule,
+  safeParse,
   toValidationIssues,
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -57,7 +57,7 @@ export function checkInput<T>(
   rootName: string,
   callSite?: CallSite,
 ): T {
-  const result = compileWhenHot(schema).safeParse(value);
+  const result = safeParse(schema, value);
   if (result.success) return result.data;
   // Parse again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../common/event-keys.ts';
 import {
-  compileWhenHot,
   errorMap,
   formatPath,
   isJsonObject,
   kindOf,
   MAX_ISSUES,
+  safeParse,
   toValidationIssues,
   type ValidationIssue,
 } from '../common/validation.ts';
@@ -212,7 +212,7 @@ class ItemReader {
     position?: number,
   ): z.output<Schema> {
     if (!isFull(this.mismatched, index)) {
-      const result = compileWhenHot(schema).safeParse(sent);
+      const result = safeParse(schema, sent);
       if (result.success) return result.data;
       addIssues(this.mismatched, index, () => findIssues(schema, sent, position));
     }
