@@ -2,8 +2,8 @@
  * Runs two versions of the package side by side, as a rolling deploy does, while processes are killed: receivers share one store,
  * and clients share one limit. Every second process, and every second one that replaces a killed one, runs the older version.
  *
- * `npm run bench:deploy -- --old <tarball>` compares an older package with the sources, and only prints. The program needs Redis and
- * PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
+ * `npm run bench:deploy -- --old <tarball>` runs an older package beside the sources, or beside the package of `--new <tarball>`, and
+ * only prints. The program needs Redis and PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,18 +26,29 @@ const { values } = readArguments({
   command: 'bench:deploy',
   summary:
     'Runs two versions of the package side by side while processes are killed. Needs Redis and PostgreSQL.',
-  options: { old: { value: '<tarball>', help: 'The older version, as `npm pack` writes it.' } },
+  options: {
+    old: { value: '<tarball>', help: 'The older version, as `npm pack` writes it.' },
+    new: { value: '<tarball>', help: 'The newer version. Default: the sources.' },
+  },
 });
-const tarball = values.old ?? refuse('Name the older version: --old <tarball>');
-if (!existsSync(tarball)) refuse(`Expected "${tarball}" to be a file that \`npm pack\` wrote, found no file`);
+const oldTarball = values.old ?? refuse('Name the older version: --old <tarball>');
+for (const tarball of [oldTarball, values.new ?? oldTarball])
+  if (!existsSync(tarball))
+    refuse(`Expected "${tarball}" to be a file that \`npm pack\` wrote, found no file`);
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
 
 const folder = await mkdtemp(join(tmpdir(), 'tracking-client-deploy-'));
-await mustRun('tar', ['-xzf', resolve(tarball)], { cwd: folder });
-/** The same program, with the sources and with the older version. */
+/** Unpacks a package, and returns its folder. */
+async function unpack(tarball: string): Promise<string> {
+  const target = await mkdtemp(join(folder, 'version-'));
+  await mustRun('tar', ['-xzf', resolve(tarball)], { cwd: target });
+  return join(target, 'package');
+}
+const versions = [values.new === undefined ? undefined : await unpack(values.new), await unpack(oldTarball)];
+/** The same program with both versions. */
 async function inBothVersions(program: string): Promise<string[]> {
-  const programs = await Promise.all([bundled(program), bundled(program, join(folder, 'package'))]);
+  const programs = await Promise.all(versions.map((version) => bundled(program, version)));
   if (new Set(programs).size === 1) throw new Error('Expected two versions, got the same code twice');
   return programs;
 }
@@ -50,7 +61,8 @@ try {
     console.error(`${inbox}, ${KILLS} kills`);
     const run = inbox === 'postgres' ? runOnPostgres : runOnRedis;
     const url = inbox === 'postgres' ? postgresUrl : redisUrl;
-    const { lost, repeats, unexcused, seconds } = await run(url, inbox, KILLS, EVENTS, receivers);
+    const storm = { inbox, kills: KILLS, events: EVENTS, eventsPerWebhook: 8, programs: receivers };
+    const { lost, repeats, unexcused, seconds } = await run(url, storm);
     rows.push([inbox, ...[lost, repeats, unexcused].map(String), seconds.toFixed(1)]);
     isBroken ||= lost + unexcused > 0;
   }

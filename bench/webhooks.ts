@@ -26,12 +26,13 @@ const { values, parts } = readArguments({
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
 const measuredOn = describeRun();
+const formatTarget = (must: number | null) => (must === null ? '' : `${must}x`);
 
 if (parts.includes('receivers')) {
   const results = await measureReceivers(redisUrl, postgresUrl, values.quick);
   const rows = results.map(({ name, eventsPerWebhook, copies, must, ours, byHand, ratio }) => {
     const rates = [byHand, ours].map(formatCount);
-    return [name, `${eventsPerWebhook}`, `${copies}`, ...rates, `${ratio.toFixed(2)}x`, `${must}x`];
+    return [name, `${eventsPerWebhook}`, `${copies}`, ...rates, `${ratio.toFixed(2)}x`, formatTarget(must)];
   });
   console.log(markdownTable(['Store', 'Events', 'Copies', 'By hand', 'Ours', 'Ratio', 'Must reach'], rows));
   if (!values.quick) writeResult('webhooks-receivers.json', { measuredOn, results });
@@ -39,23 +40,19 @@ if (parts.includes('receivers')) {
 
 if (parts.includes('stores')) {
   const fleets = await measureStores(redisUrl, postgresUrl, values.quick);
-  const rows = fleets.map(({ inbox, kills, events, seconds, ratio, lost, repeats, unexcused, responses }) => [
-    ...[inbox, `${kills}`, `${lost}`, `${repeats}`, `${unexcused}`, `${Math.round(events / seconds)}`],
-    ratio === null ? '1' : `${ratio.toFixed(2)}x`,
-    ...[200, 503, 0].map((status) => `${responses[status] ?? 0}`),
-  ]);
-  const head = [
-    'Store',
-    'Killed',
-    'Lost',
-    'Repeated',
-    'Unexplained',
-    'Events/s',
-    'Ratio',
-    '200',
-    '503',
-    'Cut off',
-  ];
+  const rows = fleets.map((fleet) => {
+    const { inbox, eventsPerWebhook, kills, lost, repeats, unexcused, events, seconds, ratio, must } = fleet;
+    const counts = [eventsPerWebhook, kills, lost, repeats, unexcused, Math.round(events / seconds)];
+    const ratios = [ratio === null ? '1' : `${ratio.toFixed(2)}x`, formatTarget(must)];
+    return [
+      inbox,
+      ...counts.map(String),
+      ...ratios,
+      ...[200, 503, 0].map((status) => `${fleet.responses[status] ?? 0}`),
+    ];
+  });
+  const counts = ['Events per webhook', 'Killed', 'Lost', 'Repeated', 'Unexplained', 'Events/s'];
+  const head = ['Store', ...counts, 'Ratio', 'Must reach', '200', '503', 'Cut off'];
   console.log(markdownTable(head, rows));
   console.log(
     'The ratio is the events per second, divided by the events per second of the nearest row "by hand" above.',

@@ -59,22 +59,26 @@ function formatFleetRate({ events, seconds, ratio }: (typeof stores.fleets)[numb
   return formatCount(events / seconds) + (ratio === null ? '' : `, ${ratio.toFixed(2)}x`);
 }
 
+function formatEventsPerWebhook({ eventsPerWebhook }: { readonly eventsPerWebhook: number }): string {
+  return `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'} per webhook`;
+}
+
 /** Each function writes the last results of bench/ as a table: first those of docs/benchmarks.md, then those of bench/figures.md. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'main limiter figures': () => limiterTable(limiter.cases.filter(({ name }) => MAIN_CASES.includes(name))),
   'main fleet figures': () => fleetTable(fleet.cases.filter(({ name }) => MAIN_FLEET_CASES.includes(name))),
   'main store figures': () => {
-    const rows = stores.fleets
-      .filter(({ kills }) => kills === 0)
-      .map((undisturbed) => {
-        const killed = stores.fleets.find(({ inbox, kills }) => inbox === undisturbed.inbox && kills > 0);
-        return [undisturbed.inbox, formatFleetRate(undisturbed), `${killed?.lost}`, `${killed?.repeats}`];
-      });
-    return measuredTable(
-      stores.measuredOn,
-      ['Store', 'Events per second', 'Lost after kills', 'Handled twice after kills'],
-      rows,
-    );
+    const rows = [...new Set(stores.fleets.map(({ inbox }) => inbox))].map((name) => {
+      const runs = stores.fleets.filter(({ inbox }) => inbox === name);
+      const rates = runs.filter(({ kills }) => kills === 0).map(formatFleetRate);
+      const killed = runs.filter(({ kills }) => kills > 0);
+      const lost = killed.reduce((total, run) => total + run.lost, 0);
+      const repeats = killed.reduce((total, run) => total + run.repeats, 0);
+      return [name, ...rates, `${lost}`, `${repeats}`];
+    });
+    const cases = [...new Set(stores.fleets.map(formatEventsPerWebhook))];
+    const head = ['Store', ...cases, 'Lost after kills', 'Handled twice after kills'];
+    return measuredTable(stores.measuredOn, head, rows);
   },
   'cost figures': () => {
     const rows = overhead.cpu.map(({ events, costs }) => {
@@ -96,18 +100,25 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   'store figures': () => {
     const rows = stores.fleets.map((group) => {
       const { inbox, kills, lost, repeats } = group;
-      return [inbox, `${kills}`, formatFleetRate(group), `${lost}`, `${repeats}`];
+      return [
+        inbox,
+        formatEventsPerWebhook(group),
+        `${kills}`,
+        formatFleetRate(group),
+        `${lost}`,
+        `${repeats}`,
+      ];
     });
     return measuredTable(
       stores.measuredOn,
-      ['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'],
+      ['Store', 'Webhooks', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'],
       rows,
     );
   },
   'receiver figures': () => {
     const { results } = receivers;
-    const formatCase = ({ eventsPerWebhook, copies }: (typeof results)[number]) =>
-      `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'} per webhook, sent ${copies === 1 ? 'once' : `${copies} times`}`;
+    const formatCase = (result: (typeof results)[number]) =>
+      `${formatEventsPerWebhook(result)}, sent ${result.copies === 1 ? 'once' : `${result.copies} times`}`;
     const cases = [...new Set(results.map(formatCase))];
     const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
       const measured = results.filter((result) => result.name === name);
