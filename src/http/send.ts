@@ -115,10 +115,6 @@ export async function sendRequest(
   try {
     response = await ky(config.baseUrl + request.target, {
       method,
-      ...(body !== undefined && { body }),
-      headers,
-      // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
-      redirect: 'manual',
       // p-retry retries instead of ky, because endpoints differ in what may be retried and each attempt takes a permit.
       retry: 0,
       // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
@@ -128,13 +124,14 @@ export async function sendRequest(
         attempt.wrapFetch(() => {
           attempt.onSend();
           // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
-          // library cannot read ours.
+          // library cannot read ours. So ky gets only what it uses itself.
           const fetch = config.fetch ?? globalThis.fetch;
           const url = outgoing instanceof Request ? outgoing.url : String(outgoing);
           const init = {
             method,
             headers,
             ...(body !== undefined && { body }),
+            // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
             redirect: 'manual',
             signal,
           } as const;
