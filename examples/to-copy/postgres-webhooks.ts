@@ -51,7 +51,7 @@ export function parcelWebhooks(
         // that of the shipment: its newest event can be a scan that was noted after the delivery.
         await transaction.query(
           `UPDATE ${schema}.parcels SET status = $2, status_at = $3
-           WHERE tracking_number = $1 AND $3::timestamptz > coalesce(status_at, '-infinity')`,
+           WHERE tracking_number = $1 AND $2::text IS NOT NULL AND $3::timestamptz > coalesce(status_at, '-infinity')`,
           [trackingNumber, shipment?.statusMilestone, metadata?.generatedAt],
         );
         afterWrites({ trackingNumber, status: event.status });
