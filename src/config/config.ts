@@ -48,7 +48,7 @@ export interface Config {
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;
-  /** Fields that break the schema of a response are kept, or reject the call. */
+  /** `keep`: keep the fields of a response that break its schema. `throw`: reject the call. */
   readonly invalidResponse: 'keep' | 'throw';
   readonly maxResponseBytes: number;
 }
@@ -121,7 +121,7 @@ function resolveLimiter(
   const isUnset = rateLimit === undefined || rateLimit === false;
   const settings = isUnset ? {} : checkOptions(limiterOptions, rateLimit, 'rateLimit', maskKey);
   // In a Cloudflare Worker a queued call might wait for ever, because a timer ends with the incoming request in which it was set.
-  const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
+  const isOff = rateLimit === false || (rateLimit === undefined && isWorkerd);
   if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(settings);
   if (rateLimit === undefined) return limiter;
   const advice =

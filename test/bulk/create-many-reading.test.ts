@@ -213,6 +213,20 @@ describe('an abort', () => {
     expect(codes[1]).toBe('aborted');
   });
 
+  test('an abort while a chunk is under way and others wait → the messages say which inputs may have trackers', async () => {
+    const controller = new AbortController();
+    const rateLimit = { limits: { 'trackers.createBulk': 1 } };
+    const options = { chunkSize: 1, concurrency: 2, signal: controller.signal };
+    const run = createAll(never, makeInputs(2), options, { rateLimit });
+    await settled();
+    controller.abort(new Error('enough'));
+    const { outcomes } = await run;
+    expect(outcomes.map(({ errors }) => errors?.[0]?.message)).toEqual([
+      expect.stringMatching(/may or may not exist/),
+      'Aborted before the service accepted this input',
+    ]);
+  });
+
   test('an abort while the source waits → outcome error for the inputs read so far, then the reason', async () => {
     const controller = new AbortController();
     async function* inputs() {

@@ -196,8 +196,11 @@ describe('options', () => {
     expect(() => client.trackers.createMany([], options)).toThrow(/; known options: .*chunkSize/);
   });
 
-  test.each(['text', undefined, { trackingNumber: 'LA680658838NL' }])('inputs %j → refused', (inputs) => {
-    // @ts-expect-error no list of inputs
-    expect(() => client.trackers.createMany(inputs)).toThrow(/^Expected `inputs` to be an iterable/);
-  });
+  test.each(['text', undefined, null, { trackingNumber: 'LA680658838NL' }])(
+    'inputs %j → refused',
+    (inputs) => {
+      // @ts-expect-error no list of inputs
+      expect(() => client.trackers.createMany(inputs)).toThrow(/^Expected `inputs` to be an iterable/);
+    },
+  );
 });

@@ -86,6 +86,22 @@ describe('values that are quoted', () => {
   });
 });
 
+describe('the text of a duration', () => {
+  test.each([
+    ['5000ms', "'5000ms'"],
+    ['3H', "'3H'"],
+    ['keys', 'a string of 4 characters'],
+    ['hunter2s', 'a string of 8 characters'],
+    ['5s-hunter2', 'a string of 10 characters'],
+    ['1234567s', 'a string of 8 characters'],
+  ])('timeoutMs %j → got %s', async (timeoutMs, got) => {
+    const { client } = makeClient();
+    // @ts-expect-error -- only a number is valid
+    const message = await readMessage(() => client.trackers.get('t', { timeoutMs }));
+    expect(message.slice(message.indexOf(', got '))).toBe(`, got ${got}`);
+  });
+});
+
 describe('values that are not quoted', () => {
   const SECRET = 'hunter2';
   test.each<[kind: string, call: Untyped, value: unknown]>([

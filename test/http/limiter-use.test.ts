@@ -231,6 +231,21 @@ describe('a pause of the built-in limiter', () => {
     expect(onRateLimit).toHaveBeenCalledOnce();
   });
 
+  test('a pause longer than maxRetryAfterMs before a retry → the message says that it was not sent again', async () => {
+    const { client, requests } = limited([{ status: 503, body: { errors: [] } }, LONG_PAUSE, OK]);
+    const retried = catchRejection(client.couriers.list());
+    await vi.advanceTimersByTimeAsync(0);
+    const refused = catchRejection(client.couriers.list({ retry: false }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    await refused;
+    expect(await retried).toMatchObject({
+      name: 'RateLimitError',
+      attempts: 1,
+      message: expect.stringContaining('/couriers was not sent again: '),
+    });
+    expect(requests).toHaveLength(2);
+  });
+
   test('a pause longer than maxRetryAfterMs → calls that already wait reject, too', async () => {
     const { client, requests } = limited([LONG_PAUSE, OK]);
     const errors = await Promise.all([1, 2, 3].map(() => catchRejection(client.couriers.list())));

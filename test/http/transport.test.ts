@@ -201,6 +201,11 @@ describe('a failure that no retry can mend', () => {
       new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),
     ],
     ['text of a gateway about a port', new Error('bad port 443')],
+    ['text of a gateway that ends with a port', new Error('upstream: bad port')],
+    [
+      'text of a gateway about TLS',
+      new Error('upstream: Client network socket disconnected before secure TLS connection was established'),
+    ],
   ])('%s → proves nothing', async (_what, failure) => {
     expect(await wasNeverSent(new TypeError('fetch failed', { cause: failure }))).toBe(false);
   });

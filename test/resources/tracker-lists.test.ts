@@ -104,6 +104,25 @@ describe('listAll', () => {
     expect(requests).toHaveLength(2);
   });
 
+  test('pages of other trackers without an id → all trackers', async () => {
+    const lists = [['LA680658838NL'], ['LA680658839NL'], []];
+    const { client } = makeClient(
+      lists.map((list) => ({
+        body: { data: { trackers: list.map((trackingNumber) => ({ trackingNumber })) } },
+      })),
+    );
+    expect(await collect(client.trackers.listAll())).toHaveLength(2);
+  });
+
+  test('a service that ignores `page`, and a tracker that changes meanwhile → every tracker once, then the end', async () => {
+    const lists = [true, false].map((isTracked) => ({
+      body: { data: { trackers: [{ ...TRACKER, isTracked }] } },
+    }));
+    const { client, requests } = makeClient(lists);
+    expect(await collect(client.trackers.listAll())).toHaveLength(1);
+    expect(requests).toHaveLength(2);
+  });
+
   test('a page that repeats trackers of the previous page, because some were deleted → the next page is requested', async () => {
     const { client } = makeClient([
       { body: page('a', 'b') },
