@@ -226,7 +226,9 @@ export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
   /** The option as the message names it, e.g. `retry.retries`; undefined if the message is about no single option. */
   declare readonly option: string | undefined;
-  /** The message without the option and without advice, e.g. `to be a function, got a number` or `is missing`. */
+  /**
+   * The rule part of the message, e.g. `to be a function, got a number` or `is missing`. It has neither the option nor the advice.
+   */
   declare readonly rule: string | undefined;
 
   /**

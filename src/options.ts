@@ -88,7 +88,7 @@ export interface TrackingClientOptions {
   readonly limiter?: Limiter | undefined;
   /**
    * Name of the account, for clients that share its limits but have different keys (docs/service.md 1.8). Default: a hash of the
-   * key, or a random id if `apiKey` is a function. A `RedisLimiter` and a key function need this option.
+   * key, or a random id if `apiKey` is a function. Required if `apiKey` is a function and `limiter` is a `RedisLimiter`.
    */
   readonly account?: string | undefined;
   /**
@@ -112,7 +112,10 @@ export interface TrackingClientOptions {
    * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
-  /** Maximum length of a response, in bytes after decompression. A call with a longer success rejects; an error keeps the beginning of its body. Default 67,108,864 (64 MiB). */
+  /**
+   * Maximum length of a response, in bytes after decompression. If the body of a 2xx is longer, the call rejects. If the body of an
+   * error is longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
+   */
   readonly maxResponseBytes?: number | undefined;
   /** Allows `http:` to other machines, so that the key is sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;

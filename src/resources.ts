@@ -219,13 +219,13 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker once, as `poll` does, but without memory. For a queue, a cron job or a serverless schedule, which decides when
+   * Polls one tracker once, as `poll` does, but without memory. Use it if a queue, a cron job or a serverless schedule decides when
    * the next poll comes. One poll sends one request, or up to three if the results lack `isTracked` (docs/service.md 5.3).
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `knownKeys`, and the options of each request. A request that has timed out is not retried. After a 429 the
    * call waits up to an hour; `retry.maxRetryAfterMs` lowers this limit
-   * @returns the results or none yet, the new events with their keys, and `stopped`
+   * @returns the results (undefined if there are none yet), the new events with their keys, and `stopped`
    * @throws NotFoundError; ResponseValidationError, also if `isTracked` is neither true nor false; RequestValidationError for an
    * impossible id; else like `get`
    * @example

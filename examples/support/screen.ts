@@ -14,7 +14,7 @@ function screenWidth(): number {
  * Prints a text, and breaks it between words if the screen is too narrow for one line.
  *
  * @param text - without its indent
- * @param start - stands before the text; the lines of the text begin below each other
+ * @param start - printed before the text; all lines of the text begin in the same column
  */
 export function print(text: string, start = '  '): void {
   const indent = ' '.repeat(stripVTControlCharacters(start).length);

@@ -148,7 +148,7 @@ async function* parseRows(source: Readable, options: ParserOptions): AsyncGenera
       `${name} is not valid CSV: ${fault}. If a field contains a quote, double this quote, and put the field in quotes, ` +
         'as in "a ""b"" c". If quotes are ordinary characters in this file, pass --no-quotes',
     );
-  // Programs that write tab-separated files do not quote a field because it contains a quote, as in 1/2" bolt.
+  // If a field contains a quote, as in 1/2" bolt, programs that write tab-separated files do not enclose it in quotes.
   const isTabSeparated = delimiter === '\t';
   const parser = parse({
     delimiter,

@@ -195,7 +195,7 @@ async function importRows(
   for (const text of formatSummary(run.summary(), digests.length, failures, isDone, terminal))
     printLine(text);
   if (isDone) return failures.count() > 0 ? EXIT.failed : EXIT.done;
-  // The file of failures that the user has named exists now.
+  // The file that the user named for failed rows exists now.
   const isInTheWay = givenPath !== undefined && !overwrite && failures.count() > 0;
   const command = `Run the same command again${isInTheWay ? ' with --overwrite' : ''} to continue`;
   terminal.warn(`${stop}. ${command}; no tracker is created twice.`);

@@ -4,7 +4,7 @@ import { Help } from 'commander';
 
 /** Below this width, a row of a table would take several lines. */
 const MIN_TABLE_WIDTH = 80;
-/** If there is less room beside a text, the other text begins on the next line. */
+/** If fewer columns are left beside `start`, the text begins on the next line. */
 const MIN_ROOM = 20;
 const INDENT = 4;
 
@@ -13,7 +13,7 @@ const help = Object.assign(new Help(), { minWidthToWrap: 1 });
 /**
  * Breaks a text between words, so that a screen does not break it inside a word. A word that is longer than a line stays whole.
  *
- * @param start - stands before the text; the lines of the text begin below each other
+ * @param start - printed before the text; all lines of the text begin in the same column
  * @param width - number of columns of the screen; `Infinity` for a pipe
  */
 export function wrap(start: string, text: string, width: number): string {
@@ -33,8 +33,8 @@ const NO_LINES = Object.fromEntries(
 );
 
 /**
- * Formats a table without lines, so that text copied out of a terminal holds no line characters. On a narrow screen, each cell has
- * a line of its own, below the first cell of its row.
+ * Formats a table without borders, so that copied text contains no border characters. On a narrow screen, each cell has a line of
+ * its own, below the first cell of its row.
  */
 export function formatTable(
   head: readonly string[],

@@ -93,7 +93,7 @@ export interface Layout {
   readonly names: ReadonlySet<string>;
 }
 
-/** Removes quotes, too, because the names can be quoted in another way where a later line repeats them. */
+/** Also removes quotes: a later line that repeats the names may quote them differently. */
 function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s"'_-]/g, '');
 }
@@ -119,7 +119,7 @@ export function readLayout(columns: readonly string[], fileName: string): Layout
   return { columns, fields, names: new Set([...columns, ...FIELDS].map(normalizeName)) };
 }
 
-/** Reads the cells that are sent. An apostrophe in front of an id tells spreadsheets that it is text. */
+/** Reads the cells that are sent. Removes the apostrophe before an id, with which spreadsheets mark text. */
 function readCells(cells: readonly string[], { columns, fields }: Layout) {
   return fields.flatMap((field, index) => {
     const cell = unwrapCell(cells[index] ?? '');

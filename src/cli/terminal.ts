@@ -141,7 +141,10 @@ const INSPECT_OPTIONS = {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Formats the time of an event as it was written: `19 Nov 16:33`, `19 Nov 16:33 UTC`, or `19 Nov 2025` in another year. */
+/**
+ * Formats the time of an event without converting it: `19 Nov 16:33`, `19 Nov 16:33 UTC`, or `19 Nov 2025` for an event of another
+ * year.
+ */
 export function formatTime(occurrenceDatetime: unknown): string {
   const text = plain(occurrenceDatetime);
   const occurrence = parseOccurrenceDatetime(text);

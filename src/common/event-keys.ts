@@ -12,7 +12,7 @@ export const EVENTS_TOPIC = 'tracking/events';
  *
  * @param tracker - the record of the tracker, or its ids; without a `trackerId` the key has the `clientTrackerId`
  * @param event - an event of a webhook or of results
- * @param account - your name of the account, as the inbox got it, or undefined if it got none. Default: none
+ * @param account - your own name for the account, as the inbox got it, or undefined if it got none. Default: none
  * @returns the key, the same for each copy of the event
  * @throws RangeError if an event without id is nested deeper than the call stack allows
  * @example

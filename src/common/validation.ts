@@ -194,8 +194,8 @@ const COMPILE_AFTER = 50;
 const uses = new WeakMap<z.ZodType, { count: number; compiled: z.ZodType | undefined }>();
 
 /**
- * Parses as `schema.safeParse` does, but compiles the schema only once it is used often. `safeParse` alone would generate the code
- * of each object of the schema at its first use, which would slow down the first call of a process.
+ * Parses as `schema.safeParse` does, but compiles the schema only after many uses. `schema.safeParse` alone would generate code for
+ * each object of the schema at its first use, which would slow down the first call of a process.
  */
 export function safeParse<Schema extends z.ZodType>(
   schema: Schema,

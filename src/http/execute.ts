@@ -51,7 +51,10 @@ export function startCall<T>(
   }
 }
 
-/** The reason why a call failed; only used inside the package, because an abort reason of the caller must stay as it is. */
+/**
+ * Wraps the error of a call together with `callMayBeDone`, because the error can be an abort reason of the caller, which must stay
+ * unchanged. The caller gets only the error.
+ */
 export class CallFailure {
   /** The error that the call rejects with. */
   readonly error: unknown;

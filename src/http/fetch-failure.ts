@@ -31,11 +31,12 @@ const WRONG_DATE: Verdict = {
 };
 const PLAIN_PORT: Verdict = {
   neverSent: true,
-  advice: 'the port does not speak TLS; use another port, or begin `baseUrl` with http: if it has no TLS',
+  advice:
+    'the port does not speak TLS; use another port, or, if the server has no TLS, begin `baseUrl` with http:',
 };
 const NO_COMMON_TLS: Verdict = {
   neverSent: true,
-  advice: 'this machine and the server support no common version or cipher of TLS',
+  advice: 'update this machine or the server, because they support no common version or cipher of TLS',
 };
 const BLOCKED_PORT: Verdict = { neverSent: true, advice: 'use another port' };
 const REFUSED_TUNNEL: Verdict = {
@@ -147,7 +148,7 @@ function judge(error: unknown, remaining = MAX_CAUSES): Verdict | undefined {
   const errors: unknown = Reflect.get(error, 'errors');
   if (Array.isArray(errors) && errors.length > 0) {
     const verdicts = errors.map((each) => judge(each, remaining - 1) ?? own ?? MAYBE_SENT);
-    // The request was sent if any address may have got it. A retry can help if it can reach any address.
+    // If any address may have received the request, count it as sent. A retry can help if it can reach any address.
     return (
       verdicts.find(({ neverSent }) => !neverSent) ?? verdicts.find(({ advice }) => !advice) ?? verdicts[0]
     );
@@ -198,7 +199,7 @@ export function formatRootCause(error: unknown): string {
   return openSsl ?? (message || (hasCode(root) ? root.code : root.name));
 }
 
-/** Reads the message without the words of node-fetch before it, which contain the URL and so an id. */
+/** Removes what node-fetch puts before the message: it contains the URL, and so an id. */
 function readMessage({ message }: Error): string {
   return message.replace(/^request to \S+ failed, reason: /, '');
 }

@@ -150,7 +150,7 @@ export class CallReport {
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   }
 
-  /** False for an abort reason, which can be a `TrackingError`, too, such as that of another call. */
+  /** False for an abort reason, even if it is the `TrackingError` of another call. */
   #isOwn(error: unknown): error is TrackingError {
     return isTrackingError(error) && error.callId === this.#call.callId;
   }

@@ -124,7 +124,7 @@ export interface Hooks {
   onMismatch?: ((info: MismatchInfo) => void) | undefined;
   /** A call is over, with its last failure if it has failed; called right before its promise settles. */
   onDone?: ((info: DoneInfo) => void) | undefined;
-  /** A poll of `poll` or `pollMany` begins; its calls follow. */
+  /** A poll of `poll`, `pollMany` or `waitUntilStopped` begins; its calls follow. */
   onPoll?: ((info: PollInfo) => void) | undefined;
 }
 
@@ -237,7 +237,10 @@ function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => strin
   };
 }
 
-/** Picks the fields that can be hooks: all fields of a plain object, but only fields such as `onResponse` of a class instance. */
+/**
+ * Picks the fields that can be hooks: of a plain object all fields, of a class instance only fields whose names look like
+ * `onResponse`.
+ */
 function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return hooks;

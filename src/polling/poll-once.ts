@@ -40,8 +40,9 @@ export interface PollUpdate {
   /** True when the service has stopped tracking (`isTracked: false`; docs/service.md 5.1): no later update follows. */
   readonly stopped: boolean;
   /**
-   * The tracker's record in the results. If they lack `isTracked`, `pollOnce` and every second poll of a stream read it separately
-   * (docs/service.md 5.3), and read the results once more if it says that tracking has stopped. Undefined if a poll gets no record.
+   * The tracker's record in the results. If the results lack `isTracked`, `pollOnce` and every second poll of a stream read the
+   * record separately (docs/service.md 5.3). If the record says that tracking has stopped, they read the results once more.
+   * Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
 }
@@ -63,7 +64,7 @@ export interface PollRequests {
   readonly config: Config;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   readonly callSite: CallSite;
-  /** If so many polls in a row get results without `isTracked`, the last of them reads the record. */
+  /** After this number of polls in a row without `isTracked`, the last of these polls also reads the record. */
   readonly pollsPerRecord: number;
   /** Waits for `maxPerSecond`. */
   readonly takeTurn?: (() => Promise<void>) | undefined;
@@ -162,7 +163,7 @@ export class TrackerPoller {
     } catch (error) {
       if (signal?.aborted || isPermanent(error) || error instanceof ResponseValidationError) throw error;
       this.#recordWaitsUntil = getWaitUntil(error);
-      const message = 'Could not read a tracker; a later poll tries again';
+      const message = 'Could not read the record of a tracker; the next poll that needs it tries again';
       this.warn('trackers.get', message, { reason: formatError(error) });
       return undefined;
     }

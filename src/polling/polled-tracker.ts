@@ -107,7 +107,10 @@ export class DueList {
     return index >= 0;
   }
 
-  /** Finds the end of the trackers that are due at `dueAt` or before. Most of them are added at the end, so it looks there first. */
+  /**
+   * Finds the end of the trackers that are due at `dueAt` or before. Most trackers are added at the end of the list, so look there
+   * first.
+   */
   #findEnd(dueAt: number): number {
     let low = 0;
     let high = this.#trackers.length;

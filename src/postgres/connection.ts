@@ -84,7 +84,8 @@ async function withConnection<Result>(
   try {
     return await callStore(() => run(connection), Math.min(2 * limitMs, MAX_TIMER_MS));
   } catch (error) {
-    // An error may be about the connection, so destroy the connection, as `pool.query` does. A conflict is not.
+    // An error may be about the connection, so destroy the connection, as `pool.query` does. After a conflict, the connection still
+    // works.
     mustDestroy = !isConflict(error);
     throw error;
   } finally {

@@ -77,11 +77,11 @@ interface Row {
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
- * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly.
- * Methods reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`. If another
- * transaction has locked the row of a key, a claim of this key is busy, and a commit, a release or a renewal is tried for a second.
- * Calls for other keys do not wait. Every isolation level works.
- * Leases and retention run on the clock of the server, so fake timers do not move them.
+ * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly. Methods
+ * reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`. If another transaction has
+ * locked the row of a key, a claim of this key is busy, and a commit, a release or a renewal is retried for up to a second. Calls
+ * for other keys do not wait. Every isolation level works. Leases and retention run on the clock of the server, so fake timers do
+ * not move them.
  *
  * @example
  * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL }).on('error', console.error);

@@ -67,9 +67,9 @@ const STATE = `NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
  */
 export function buildStatements(table: string | undefined, lockTimeoutMs: number) {
   const name = quoteTable(table);
-  // PostgreSQL reads `lock_timeout` when it begins to wait for a lock, so a statement can set it for itself. It is set for the
-  // transaction only, because the connection may serve others (PgBouncer), and set back at the end of the statement, because the
-  // transaction may be the caller's own.
+  // PostgreSQL reads `lock_timeout` only when a wait for a lock begins, so a statement can change this setting for its own waits.
+  // It is set for the transaction only: with PgBouncer, other clients may use the connection. It is set back at the end of the
+  // statement: the transaction may be the caller's own.
   const setting = `setting AS (
   SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', '${lockTimeoutMs}', true)
 )`;

@@ -348,7 +348,7 @@ class SharedBucket {
       // without a report first.
       if (this.#outage) {
         await this.#run(PROBE);
-        // Redis grants the rest of the share when the next command is sent, so grant nothing of the share beside it.
+        // From the next command on, Redis grants the rest of the share, so this process must not grant tokens of the share itself.
         this.#outage = { ...this.#outage, isOver: true };
       }
       await this.#exchange();

@@ -35,7 +35,10 @@ export const eventSchema = namedRecord<TrackingEvent>()({
   courierCode: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
-  /** The progress of the shipment at that time; an order shows the milestone of its shipment instead (docs/service.md 5.6). */
+  /**
+   * The progress of the shipment at the time of the event. For the status of an order, use the milestone of the shipment
+   * (docs/service.md 5.6).
+   */
   statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),

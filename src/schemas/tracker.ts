@@ -166,7 +166,7 @@ export const trackerUpdateSchema = record({
       /** At most 100 characters (docs/service.md 3.7). */
       name: optionalInput(recipientName),
       /** An update cannot change it (docs/service.md 3.11). */
-      email: optionalInput(z.never(expected('to be left out of an update; only a new tracker takes it'))),
+      email: optionalInput(z.never(expected('to be left out (an update cannot change it)'))),
     }),
   ),
 }).refine(hasValue, { ...expected('to have at least one field', () => 'none', 'patch') });
@@ -190,7 +190,7 @@ export const trackerSchema = namedRecord<Tracker>()({
   shipmentReference: nullish(z.string()),
   /** The codes of the couriers that the service asks for results. */
   courierCode: nullish(textOrTexts),
-  /** The recipient's name as you sent it (docs/service.md 2.18); the courier's own is in `shipment.recipient`. */
+  /** The recipient's name as you sent it (docs/service.md 2.18). The name that the courier reports is in `shipment.recipient`. */
   recipient: nullish(record({ name: nullish(z.string()) })),
   /** False once the tracker is archived (docs/service.md 5.2). */
   isSubscribed: nullish(z.boolean()),

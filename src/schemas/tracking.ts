@@ -42,8 +42,8 @@ export const shipmentSchema = namedRecord<Shipment>()({
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
   /**
-   * The service's own verdict on the shipment. Show this milestone, from the push with the newest `generatedAt` or from the latest
-   * results. The newest event may be a late scan, which does not undo a delivery (docs/service.md 5.6).
+   * The service's own verdict on the shipment. Show this milestone, from the webhook with the newest `generatedAt` or from the
+   * latest results. The newest event may be a late scan, which does not undo a delivery (docs/service.md 5.6).
    */
   statusMilestone: nullish(statusMilestoneSchema),
   /** ISO 3166-1 alpha-2. */

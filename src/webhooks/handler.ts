@@ -77,13 +77,14 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    */
   readonly onReport?: ReportCallback | undefined;
   /**
-   * Called for each request that gets 400, 401, 413 or 415, and each time that your function `secret` or your own `inbox` fails or
-   * other code has read the body. Default: writes to `logger`, at most one line a minute for each reason.
+   * Called for each request that gets 400, 401, 413 or 415, and for each request that gets 500 because your function `secret` or
+   * your own `inbox` failed, or because other code has read the body. Default: writes to `logger`, at most one line a minute for
+   * each reason.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 
-/** A function that gets the report of each webhook that was handled. */
+/** A function that gets the report of each webhook when the inbox is done with it. */
 export interface ReportCallback {
   (report: WebhookReport): void;
   /** Called for each request that was refused before it was handled, also if `onRefused` is set. Default: none. */
@@ -122,7 +123,7 @@ export interface WebhookHandler {
  * Builds a receiver of the service's webhooks. It responds with 2xx only once all is durably handled (docs/service.md 8.5).
  *
  * @param options - `secret` and a callback are required
- * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express and Fastify
+ * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express, Fastify and Koa
  * @throws ConfigurationError when an option is missing or invalid
  * @example
  * const webhooks = createWebhookHandler({
@@ -190,7 +191,10 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     }
   }
 
-  /** @param error - default: `onRefused` is not called, because the request is not a webhook, or is sent again */
+  /**
+   * @param error - passed to `onRefused`. Left out if the method is wrong, or if the handler is closing and the webhook comes
+   * again; then `onRefused` is not called
+   */
   function refuse(request: Request, reason: WebhookRefusal['reason'], error?: unknown): Response {
     const response = respond(reason, request);
     callGuarded(() => onReport?.refused?.({ reason, status: response.status }));
@@ -276,7 +280,7 @@ function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): Web
 function logRefusals(logger: LogAdapter) {
   const countLeftOut = limitLines();
   return (error: unknown, reason: WebhookRefusal['reason']) => {
-    // Missing and wrong tokens have lines of their own. The message tells them apart, because it is constant.
+    // Missing and wrong tokens are limited separately. Each has a fixed message, so the message serves as the reason.
     const leftOut = countLeftOut(error instanceof WebhookAuthenticationError ? error.message : reason);
     if (leftOut === undefined) return;
     const fields = leftOut === 0 ? {} : { similarLinesLeftOut: leftOut };

@@ -140,13 +140,13 @@ export interface ProcessOptions {
   /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time of the response with tracking results, which becomes the `generatedAt` of their message, because results have none.
-   * A webhook keeps its own `generatedAt`. Default: now.
+   * The time at which you got the tracking results; their message gets this time as `generatedAt`. A webhook keeps its own
+   * `generatedAt`. Default: now.
    */
   readonly receivedAt?: Date | undefined;
   /**
-   * Your name of the account that the body or the results belong to, if you have several. It is a part of each key, so that events
-   * of two accounts are never taken for the same. Default: none.
+   * Your own name for the account of the body or the results, if you have several accounts. It is a part of each key, so that
+   * events of two accounts are never taken for the same. Default: none.
    */
   readonly account?: string | undefined;
 }
@@ -184,7 +184,7 @@ const ERROR_LINES: Readonly<Record<InboxErrorContext['operation'], string>> = {
   renew:
     'The store could not renew the lease of events, so another process may handle these events, too. Reason: ',
   commit:
-    'The store could not mark events as handled. This is tried again for ten seconds; if it fails every time, a redelivery handles these events again. Reason: ',
+    'The store could not mark events as handled. This is tried again for ten seconds. If it fails every time, the events are handled again when they come again. Reason: ',
   release:
     'The store could not end the lease of events that were not handled, so another attempt is possible only after `leaseMs`. Reason: ',
   parse: '',

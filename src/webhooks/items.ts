@@ -14,8 +14,8 @@ import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
  * - claimed: this receiver has the lease. The callback makes it handled or failed; at the last attempt, `onDeadLetter` makes it
  *   deadLettered or failed. It becomes interrupted after a shutdown, unavailable if its lease ends, and busy or duplicate if a
  *   renewal finds that another receiver took it over.
- * - putOff: an event that was tried this often may be what ends the process, so it waits again after all other jobs. When the time is
- *   up, it becomes busy.
+ * - putOff: an event with more than `maxAttempts` attempts may be what ends the process, so it is handled after all other jobs.
+ *   When the time is up, it becomes busy.
  *
  * The other states are final. Handled and dead-lettered items are committed, and items that this receiver did not finish are
  * released. Items that wait or were put off become interrupted after a shutdown, and unavailable if the store is down.

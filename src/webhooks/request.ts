@@ -24,7 +24,7 @@ export interface WebhookRequestInfo {
 export interface AccountSecret {
   /** The webhook secret of the account, or a list of secrets. */
   readonly secret: WebhookSecret | null | undefined;
-  /** Your name of the account. Callbacks and the report get it, and it is a part of each key. Default: none. */
+  /** Your own name for the account. Callbacks and the report get it, and it is a part of each key. Default: none. */
   readonly account?: string | undefined;
 }
 
@@ -108,7 +108,10 @@ function trimEnd(token: string): string {
   return token.slice(0, end);
 }
 
-/** Mistakes that would refuse every webhook: an environment file keeps quotes, and a header is copied with its first word. */
+/**
+ * Mistakes with which every webhook would be refused. For example, the environment file has quotes around the secret, or the user
+ * has copied the whole `Authorization` header.
+ */
 const FAULTS: readonly (readonly [pattern: RegExp, fault: string, advice: string])[] = [
   [/^\s|\s$/, 'begins or ends with white space', 'remove it'],
   [/^["'`“”‘’]|["'`“”‘’]$/, 'begins or ends with a quote', 'remove the quotes'],

@@ -101,7 +101,7 @@ test('recipient.email in an update → refused before anything is sent, without 
   // A caller without types could pass this.
   const update = Reflect.apply(client.trackers.update, client.trackers, ['t1', { recipient: { email } }]);
   const error = await catchRejection(update);
-  expect(String(error)).toContain('`recipient.email` to be left out of an update');
+  expect(String(error)).toContain('`recipient.email` to be left out (an update cannot change it)');
   expect(String(error)).not.toContain(email);
   expect(requests).toEqual([]);
 });

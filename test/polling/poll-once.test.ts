@@ -84,7 +84,10 @@ describe('pollOnce', () => {
     const update = await client.trackers.pollOnce('t');
     expect(update).toMatchObject({ newEvents: [{ eventId: 'a' }], stopped: false, tracker: undefined });
     expect(warn.mock.calls).toEqual([
-      [expect.stringContaining('Could not read a tracker'), expect.objectContaining({ id: 't' })],
+      [
+        expect.stringContaining('Could not read the record of a tracker'),
+        expect.objectContaining({ id: 't' }),
+      ],
     ]);
   });
 

@@ -66,7 +66,9 @@ describe('a tracker without results', () => {
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
     const call = { endpoint: 'trackers.get', method: 'GET', path: '/trackers/{trackerId}' };
     const fields = { ...call, id: 'tracker-1', reason: expect.stringContaining('500') };
-    expect(warn.mock.calls).toEqual([[expect.stringContaining('Could not read a tracker'), fields]]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('Could not read the record of a tracker'), fields],
+    ]);
     await pass(1000);
     expect(reading.end).toEqual({});
   });

@@ -54,7 +54,7 @@ describe('update', () => {
     [{ recipient: { name: null, email: null } }, '`patch` to have at least one field, got none'],
     [
       { recipient: { name: 'Ada', email: 'ada@example.test' } },
-      '`recipient.email` to be left out of an update; only a new tracker takes it, got a string of 16 characters',
+      '`recipient.email` to be left out (an update cannot change it), got a string of 16 characters',
     ],
     [
       { recipient: { name: 'x'.repeat(101) } },
