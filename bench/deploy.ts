@@ -32,9 +32,10 @@ const { values } = readArguments({
   },
 });
 const oldTarball = values.old ?? refuse('Name the older version: --old <tarball>');
-for (const tarball of [oldTarball, values.new ?? oldTarball])
+for (const tarball of [oldTarball, values.new].filter((given) => given !== undefined))
   if (!existsSync(tarball))
     refuse(`Expected "${tarball}" to be a file that \`npm pack\` wrote, found no file`);
+if (values.new === oldTarball) refuse('Expected two versions, got the same tarball twice');
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
 

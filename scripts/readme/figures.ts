@@ -99,19 +99,14 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   'polling figures': () => formatPolling(polling),
   'store figures': () => {
     const rows = stores.fleets.map((group) => {
-      const { inbox, kills, lost, repeats } = group;
-      return [
-        inbox,
-        formatEventsPerWebhook(group),
-        `${kills}`,
-        formatFleetRate(group),
-        `${lost}`,
-        `${repeats}`,
-      ];
+      const { inbox, kills, lost, repeats, ratio, must } = group;
+      const target = must === null ? '' : `${must}x: ${(ratio ?? 0) >= must ? 'reached' : 'MISSED'}`;
+      const results = [formatFleetRate(group), target, `${lost}`, `${repeats}`];
+      return [inbox, formatEventsPerWebhook(group), `${kills}`, ...results];
     });
     return measuredTable(
       stores.measuredOn,
-      ['Store', 'Webhooks', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'],
+      ['Store', 'Webhooks', 'Receivers killed', 'Events per second', 'At least', 'Lost', 'Handled twice'],
       rows,
     );
   },
