@@ -193,24 +193,33 @@ const COMPILE_AFTER = 50;
 
 const uses = new WeakMap<z.ZodType, { count: number; compiled: z.ZodType | undefined }>();
 
-/**
- * Parses as `schema.safeParse` does, but compiles the schema only after many uses. `schema.safeParse` alone would generate code for
- * each object of the schema at its first use, which would slow down the first call of a process.
- */
-export function safeParse<Schema extends z.ZodType>(
-  schema: Schema,
+type SafeParse<Schema extends z.ZodType> = (
   value: unknown,
-  options: z.core.ParseContext<z.core.$ZodIssue> = {},
-): z.ZodSafeParseResult<z.output<Schema>> {
+  options?: z.core.ParseContext<z.core.$ZodIssue>,
+) => z.ZodSafeParseResult<z.output<Schema>>;
+
+/**
+ * Returns a function that parses as `schema.safeParse` does. The schema is compiled only after many calls of `parserOf`.
+ * `schema.safeParse` alone would generate code for each object of the schema at its first use, which would slow down the first call
+ * of a process.
+ */
+export function parserOf<Schema extends z.ZodType>(schema: Schema): SafeParse<Schema> {
   const use = uses.get(schema) ?? { count: 0, compiled: undefined };
   uses.set(schema, use);
   use.count += 1;
   if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
   // Safe cast: `use` is the entry of `schema` in the map, and `compile` has returned a clone of `schema`.
   const compiled = use.compiled as Schema | undefined;
-  return compiled === undefined
-    ? schema.safeParse(value, { ...options, jitless: true })
-    : compiled.safeParse(value, options);
+  if (compiled !== undefined) return (value, options) => compiled.safeParse(value, options);
+  return (value, options) => schema.safeParse(value, { ...options, jitless: true });
+}
+
+/** Parses one value as `schema.safeParse` does; see `parserOf`. */
+export function safeParse<Schema extends z.ZodType>(
+  schema: Schema,
+  ...parameters: Parameters<SafeParse<Schema>>
+): z.ZodSafeParseResult<z.output<Schema>> {
+  return parserOf(schema)(...parameters);
 }
 
 /** Has one schema for each option. A schema whose output does not fit the type of its option does not compile. */

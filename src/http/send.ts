@@ -124,7 +124,7 @@ export async function sendRequest(
         attempt.wrapFetch(() => {
           attempt.onSend();
           // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
-          // library cannot read ours. So ky gets only what it uses itself.
+          // library cannot read ours. Of the `Request` of ky, only the URL is used, so ky gets neither headers nor body.
           const fetch = config.fetch ?? globalThis.fetch;
           const url = outgoing instanceof Request ? outgoing.url : String(outgoing);
           const init = {

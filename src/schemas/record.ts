@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { expected, isJsonObject, kindOf, MAX_ISSUES, quoteValue, safeParse } from '../common/validation.ts';
+import { expected, isJsonObject, kindOf, MAX_ISSUES, parserOf, quoteValue } from '../common/validation.ts';
 
 /** The schema of a record whose type has no name. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
@@ -93,10 +93,11 @@ export function listOf<Item extends z.ZodType>(
       context.addIssue({ code: 'invalid_type', expected: 'array', input: list });
       return z.NEVER;
     }
+    const parse = parserOf(item);
     const records: z.output<Item>[] = [];
     const strayIndex = list.findIndex((value) => !hasKind(value));
     for (let index = Math.max(strayIndex, 0); index < list.length; index += 1) {
-      const result = safeParse(item, list[index], { reportInput: true });
+      const result = parse(list[index], { reportInput: true });
       if (result.success) records.push(result.data);
       // The message is dropped, because the outer parse writes a message with the whole path.
       for (const { message: _, ...issue } of result.error?.issues ?? [])

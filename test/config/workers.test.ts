@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 
 // Later test files must not get the modules that were loaded here.
@@ -6,7 +7,7 @@ afterEach(() => {
   vi.resetModules();
 });
 
-/** Loads the package as in a process whose `navigator` is this one, and returns the limiter of a client. */
+/** Loads the package in a process with this `navigator.userAgent`, and returns the limiter of a client. */
 async function resolveLimiter(userAgent: string | undefined, options: TrackingClientOptions) {
   vi.stubGlobal('navigator', userAgent === undefined ? undefined : { userAgent });
   vi.resetModules();
@@ -21,6 +22,7 @@ describe('in a Cloudflare Worker, where a queued call could wait for ever', () =
     ['no options', {}, false],
     ['rateLimit: false', { rateLimit: false }, false],
     ['limits', { rateLimit: limits }, true],
+    ['a limiter', { limiter: new TokenBucketLimiter() }, true],
   ])('%s → limiter: $2', async (_what, options, hasLimiter) => {
     expect((await resolveLimiter('Cloudflare-Workers', options)) !== undefined).toBe(hasLimiter);
   });

