@@ -70,7 +70,7 @@ export async function measureStores(redisUrl: string, postgresUrl: string, isQui
   return results;
 }
 
-/** What four receivers get, and how many of them are killed. */
+/** Options of a run with four receivers: their store, the events that they get, and the number of kills. */
 interface Storm {
   readonly inbox: InboxKind;
   readonly kills: number;

@@ -200,27 +200,26 @@ describe('an abort', () => {
     expect(counted.taken).toBe(6);
   });
 
-  test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
+  /** Aborts while one chunk of one input is under way and the others wait for the rate limit. */
+  async function abortWhileChunksWait(count: number) {
     const controller = new AbortController();
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };
-    const options = { chunkSize: 1, concurrency: 3, signal: controller.signal };
-    const run = createAll(never, makeInputs(3), options, { rateLimit });
+    const options = { chunkSize: 1, concurrency: count, signal: controller.signal };
+    const run = createAll(never, makeInputs(count), options, { rateLimit });
     await settled();
     controller.abort(new Error('enough'));
-    const { sent, statuses, codes } = await run;
+    return run;
+  }
+
+  test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
+    const { sent, statuses, codes } = await abortWhileChunksWait(3);
     expect(sent).toHaveLength(1);
     expect(statuses).toEqual(['unknown', 'error', 'error']);
     expect(codes[1]).toBe('aborted');
   });
 
   test('an abort while a chunk is under way and others wait → the messages say which inputs may have trackers', async () => {
-    const controller = new AbortController();
-    const rateLimit = { limits: { 'trackers.createBulk': 1 } };
-    const options = { chunkSize: 1, concurrency: 2, signal: controller.signal };
-    const run = createAll(never, makeInputs(2), options, { rateLimit });
-    await settled();
-    controller.abort(new Error('enough'));
-    const { outcomes } = await run;
+    const { outcomes } = await abortWhileChunksWait(2);
     expect(outcomes.map(({ errors }) => errors?.[0]?.message)).toEqual([
       expect.stringMatching(/may or may not exist/),
       'Aborted before the service accepted this input',

@@ -6,8 +6,8 @@ import {
   buildTracking,
   buildWebhookMessage,
 } from 'tracking-client/testing';
-import { describe, expect, it } from 'vitest';
-import type { z } from 'zod';
+import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { errorMap, safeParse } from '../../src/common/validation.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import { eventsMessageSchema, otherMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
@@ -57,6 +57,17 @@ const received = fc
   });
 
 describe('safeParse', () => {
+  it('the first use → zod generates no code; many uses → a compiled schema', () => {
+    const schema = z.object({ a: z.string() });
+    const ofZod = vi.spyOn(schema, 'safeParse');
+    safeParse(schema, { a: 'b' });
+    expect(ofZod).toHaveBeenCalledExactlyOnceWith({ a: 'b' }, { jitless: true });
+    for (let use = 0; use < COMPILED_AFTER; use += 1) safeParse(schema, { a: 'b' });
+    ofZod.mockClear();
+    expect(safeParse(schema, { a: 'b' })).toMatchObject({ data: { a: 'b' } });
+    expect(ofZod).not.toHaveBeenCalled();
+  });
+
   it.each(Object.entries(RECEIVED))('%s, any value → the result of zod, on every use', (_, schema) => {
     // The clone has no uses yet, so it is not compiled at first.
     const used = schema.clone();

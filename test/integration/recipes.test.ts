@@ -381,14 +381,19 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
     });
   });
 
-  it('postgres.md: a webhook for an unknown order → 200, and no order or event is written', async () => {
+  it('postgres.md: a webhook for an unknown order, and one without a shipment → 200, and no status changes', async () => {
     await serving();
     const pool = await makeTables('postgres');
     const { orderWebhooks, history } = await imported<PostgresRecipe>('postgres', 'src/orders.ts');
     await createOrder(pool, 'postgres');
-    const tracker = { clientTrackerId: 'another' };
-    await receive(orderWebhooks(pool), 2099, { tracker, shipment: { statusMilestone: 'delivered' } });
+    const webhooks = orderWebhooks(pool);
+    for (const clientTrackerId of ['order-1', 'another'])
+      await receive(webhooks, 2099, {
+        clientTrackerId,
+        events: [{ eventId: 'e1', statusMilestone: 'in_transit' }],
+      });
     expect(await readStatuses(pool)).toEqual(['packed']);
+    expect(await history(pool, 'order-1')).toHaveLength(1);
     expect(await history(pool, 'another')).toEqual([]);
   });
 

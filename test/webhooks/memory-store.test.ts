@@ -56,17 +56,16 @@ describe('bounds', () => {
     expect(store.size).toBe(2);
   });
 
-  test.each(['a lease that has ended', 'a lease that was released'])(
-    'a full store with %s → forgotten for a new key',
-    async (title) => {
-      const { store, pass, readStatus } = makeStore(1);
-      await store.claim(['a'], lease);
-      if (title === 'a lease that has ended') pass(60_000);
-      else await store.release(['a'], lease);
-      expect(await readStatus('b')).toBe('acquired');
-      expect(store.size).toBe(1);
-    },
-  );
+  test.each<[what: string, end: (made: ReturnType<typeof makeStore>) => unknown]>([
+    ['a lease that has ended', ({ pass }) => pass(60_000)],
+    ['a lease that was released', ({ store }) => store.release(['a'], lease)],
+  ])('a full store with %s → forgotten for a new key', async (_what, end) => {
+    const made = makeStore(1);
+    await made.store.claim(['a'], lease);
+    await end(made);
+    expect(await made.readStatus('b')).toBe('acquired');
+    expect(made.store.size).toBe(1);
+  });
 
   test('keys that are done in a claim → not deleted for the new keys of that claim', async () => {
     const { store, commit } = makeStore(2);
