@@ -71,8 +71,8 @@ export interface RedisLimiterOptions extends LimiterOptions {
    */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /**
-   * A logger, such as one of pino, winston, bunyan or NestJS. It gets a line when Redis is down and when it is back, each at most
-   * once a minute. Default: the console.
+   * A logger, such as one of pino, winston, bunyan or NestJS. It gets a line when Redis is down while calls wait, and when it is
+   * back, each at most once a minute. Default: the console.
    */
   readonly logger?: Logger | undefined;
 }
@@ -151,6 +151,13 @@ interface SharedToken extends Token {
   sendBy: number;
 }
 
+interface Outage {
+  readonly failedAt: number;
+  readonly opensAt: number;
+  readonly isOver: boolean;
+  readonly isLogged: boolean;
+}
+
 function createReport() {
   return { tokens: new Set<SharedToken>(), hasPause: false, hasLimit: false, dueAt: NEVER };
 }
@@ -179,7 +186,7 @@ class SharedBucket {
   #isUpdateDue = false;
 
   /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
-  #outage: { readonly failedAt: number; readonly opensAt: number; readonly isOver: boolean } | undefined;
+  #outage: Outage | undefined;
 
   constructor(bucket: BucketId, configured: ConfiguredLimit, settings: ReturnType<typeof resolveOptions>) {
     this.#settings = settings;
@@ -352,7 +359,7 @@ class SharedBucket {
         this.#outage = { ...this.#outage, isOver: true };
       }
       await this.#exchange();
-      if (this.#outage !== undefined) this.#settings.onRecovery();
+      if (this.#outage?.isLogged) this.#settings.onRecovery();
       this.#outage = undefined;
     } catch (error) {
       this.#noteOutage(error, askedAt);
@@ -411,9 +418,11 @@ class SharedBucket {
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
-    this.#settings.onFailure(error);
+    // Without a waiting call, only a report has failed. Most likely the program closed its connection, and nobody needs to know.
+    const isLogged = this.#outage?.isLogged === true || this.#queue.size > 0;
+    if (isLogged) this.#settings.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
-    this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false };
+    this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false, isLogged };
     this.#report = createReport();
     if (this.#settings.isLocalAllowed) return;
     const message = `The rate limiter cannot use Redis (${formatError(error)}), and \`onUnavailable\` is "reject", so this call was not sent`;

@@ -34,10 +34,8 @@ export class PollingProcesses {
     const worker = spawn(process.execPath, [program, ...args], options);
     this.#running.push(worker);
     const lines: string[] = [];
-    // A limiter that reports its last tokens after the connection was closed warns about it.
-    const isPrinted = (line: string) => line !== '' && !line.includes('(Connection is closed.)');
     for (const output of [worker.stdout, worker.stderr])
-      output.on('data', (text) => lines.push(...`${text}`.split('\n').filter(isPrinted)));
+      output.on('data', (text) => lines.push(...`${text}`.split('\n').filter((line) => line !== '')));
     return {
       /** What the program has printed. */
       lines,

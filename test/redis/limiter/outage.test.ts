@@ -40,6 +40,64 @@ describe('the log', () => {
     }
     expect(lines).toEqual(Array(2).fill(expect.stringContaining('calls reject')));
   });
+
+  test('a program closes its connection before the last tokens are reported → no line', async () => {
+    const { sent, redis, clock, lines } = makeRedisLimiter();
+    const permit = await sent();
+    redis.reply = () => new Error('The client is closed');
+    permit.report({ status: 200 });
+    await clock.advance(10_000);
+    expect(redis.commands).toHaveLength(2);
+    expect(lines).toEqual([]);
+  });
+
+  test('the call that noticed an outage is aborted before the next try → still a line at the end', async () => {
+    const { acquire, redis, clock, lines } = makeRedisLimiter();
+    redis.reply = refuseConnection;
+    const abort = new AbortController();
+    acquire({ signal: abort.signal });
+    await clock.advance(100);
+    redis.reply = neverReply;
+    await clock.advance(200);
+    abort.abort();
+    await clock.advance(1_000);
+    redis.reply = grantAll;
+    acquire();
+    await clock.advance(500);
+    expect(lines).toEqual([
+      expect.stringContaining('ECONNREFUSED'),
+      expect.stringContaining('Redis is back'),
+    ]);
+  });
+
+  test('a report fails, and Redis is back before the next call → no line', async () => {
+    const { acquire, sent, redis, clock, lines } = makeRedisLimiter();
+    const permit = await sent();
+    redis.reply = refuseConnection;
+    permit.report({ status: 200 });
+    await clock.advance(10_000);
+    redis.reply = grantAll;
+    const call = acquire();
+    await settled();
+    expect(call.permit).toBeDefined();
+    expect(lines).toEqual([]);
+  });
+
+  test('a report fails, and Redis is down at the next call → one line at its start and one at its end', async () => {
+    const { acquire, sent, redis, clock, lines } = makeRedisLimiter();
+    const permit = await sent();
+    redis.reply = refuseConnection;
+    permit.report({ status: 200 });
+    await clock.advance(10_000);
+    acquire();
+    await clock.advance(100);
+    expect(lines).toEqual([expect.stringContaining('ECONNREFUSED')]);
+    redis.reply = grantAll;
+    await clock.advance(1_000);
+    acquire();
+    await clock.advance(100);
+    expect(lines).toEqual([expect.anything(), expect.stringContaining('Redis is back')]);
+  });
 });
 
 describe('without Redis, onUnavailable local', () => {
