@@ -55,7 +55,7 @@ if (parts.includes('stores')) {
   const head = ['Store', ...counts, 'Ratio', 'Must reach', '200', '503', 'Cut off'];
   console.log(markdownTable(head, rows));
   console.log(
-    'The ratio is the events per second, divided by the events per second of the nearest row "by hand" above.',
+    'The ratio compares a store with the receiver by hand of the same database, webhooks and number of kills.',
   );
   if (!values.quick) writeResult('webhooks-stores.json', { measuredOn, fleets });
   // A receiver by hand may lose the events that it had marked when it was killed.

@@ -2,6 +2,7 @@ import { trackerInputSchema } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { VERSION } from '../../src/version.ts';
+import { readDocument } from '../readme/support/documents.ts';
 import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
 const COMMANDS = [
@@ -42,6 +43,21 @@ describe('the command', () => {
   it('no arguments → the help on stderr, exit code 2', async () => {
     const stderr = expect.stringMatching(/^Usage: tracking-client /);
     expect(await runLine('')).toMatchObject({ exitCode: 2, stdout: '', stderr });
+  });
+
+  it('show, after a delivery → the lines that the README shows, apart from dates and times', async () => {
+    const sample = /^\$ npx tracking-client (show .*)\n([^]*?)\n```$/m.exec(readDocument('README.md'));
+    const [, line = '', shown = ''] = sample ?? [];
+    const fake = connect(createFakeTrackingService({ resultsDelayMs: 0, limits: false }));
+    fake.play('RR123456785CN', 'delivered', { speed: Number.POSITIVE_INFINITY });
+    await runLine('track RR123456785CN');
+    const { lines } = await runLine(line);
+    const undated = (text: string) => text.replace(/\d\d \w{3}/, 'date').replace(/\d\d:\d\d/, 'time');
+    const printed = lines().map(undated);
+    const expected = shown.split('\n').filter((text) => text.trim() !== '…');
+    expect(expected).toHaveLength(3);
+    expect(printed).toEqual(expect.arrayContaining(expected.map(undated)));
+    expect([printed[0], printed.at(-1)]).toEqual([expected[0], undated(expected.at(-1) ?? '')]);
   });
 
   it('--version → the version', async () => {
