@@ -54,8 +54,8 @@ const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '
 /** Statements lock rows in this order, so that receivers do not deadlock. */
 const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
 
-/** The state of a row that was not claimed: no attempt, whether the event is done, and when its lease ends. */
-const STATE = `NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
+/** The state of a row that was not claimed: who leases it, no attempt, whether the event is done, and when its lease ends. */
+const STATE = `token, NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
   ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms`;
 
 /**
@@ -111,15 +111,15 @@ END $migration$`,
     FOR UPDATE OF inbox SKIP LOCKED
   ) AS kept WHERE done.key = kept.key
 )
-SELECT key, attempts, NULL AS done, NULL AS retry_after_ms FROM claimed
+SELECT key, NULL AS token, attempts, NULL AS done, NULL AS retry_after_ms FROM claimed
 UNION ALL
 SELECT key, ${STATE}
 FROM ${name} AS inbox WHERE key = ANY ($1::text[]) AND key NOT IN (SELECT key FROM claimed)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL FROM setting WHERE ${restore} IS NULL`,
+SELECT NULL, NULL, NULL, NULL, NULL FROM setting WHERE ${restore} IS NULL`,
 
     // The state of a key whose row is locked.
-    read: `SELECT key, token, ${STATE} FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
+    read: `SELECT key, ${STATE} FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
 
     commit: `WITH ${setting}, done AS (
   INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)

@@ -105,6 +105,24 @@ const CASES: Readonly<Record<string, Check>> = {
   'the same token again → acquired, the same attempt': 'alice claims a; alice claims a: acquired 1',
   'the same token again → the lease is renewed':
     'alice claims a briefly; alice claims a; leases end; bob claims a: busy',
+  'a renewal together with a claim by another token, in either order → only the renewal is acquired': async (
+    scenario,
+  ) => {
+    await scenario.play('alice claims a');
+    for (const tokens of [
+      ['alice', 'bob'],
+      ['bob', 'alice'],
+      ['bob', 'carol', 'alice', 'alice'],
+    ]) {
+      const found = await Promise.all(tokens.map((token) => scenario.claim(token, ['a'])));
+      expect(found).toEqual(tokens.map((token) => (token === 'alice' ? 'acquired 1' : 'busy')));
+    }
+  },
+  'a renewal together with a claim by another token → the lease is renewed': async (scenario) => {
+    await scenario.play('alice claims a briefly');
+    await Promise.all([scenario.claim('bob', ['a']), scenario.claim('alice', ['a'])]);
+    await scenario.play('leases end; bob claims a: busy');
+  },
   'the same token after its lease ended, not taken over → acquired, the same attempt':
     'alice claims a briefly; leases end; alice claims a: acquired 1',
   'a lease that ended → another token acquires, next attempt':
