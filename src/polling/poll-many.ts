@@ -153,15 +153,14 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * Stops polling a tracker; no update of this tracker follows, even if a poll is in flight.
    *
    * @param id - the id as it was given
-   * @returns false if the tracker is not polled
+   * @returns true if the tracker was still polled
    */
   delete(id: string): boolean {
     const tracker = this.#trackers.get(id);
-    if (tracker === undefined) return false;
-    this.#remove(tracker);
+    if (tracker !== undefined) this.#remove(tracker);
     this.#unread = this.#unread.filter((outcome) => outcome.id !== id);
     this.#wake();
-    return true;
+    return tracker !== undefined;
   }
 
   protected override async *produce(): AsyncGenerator<Item, void, undefined> {

@@ -59,6 +59,22 @@ describe('add and delete', () => {
     expect(await stream.next()).toMatchObject({ value: { id: 'tracker-2' } });
   });
 
+  test.each([
+    ['a last update', () => results([], false)],
+    ['a last error', () => failure(401, 'auth_invalid_api_key')],
+  ])(
+    'an id that is deleted before %s of it is read → false, and nothing of it is read',
+    async (_title, respondTo) => {
+      const { client } = polledService(respondTo);
+      const stream = client.trackers.pollMany(makeIds(2), { intervalMs: 1000 });
+      const first = stream.next();
+      await pass(1000);
+      expect(await first).toMatchObject({ value: { id: 'tracker-0' } });
+      expect(stream.delete('tracker-1')).toBe(false);
+      expect(await stream.next()).toEqual({ done: true, value: undefined });
+    },
+  );
+
   test('an id that is deleted and added again during its poll → starts anew, and the old response is dropped', async () => {
     const respondTo = (poll: number) => results([`event-${poll}`]);
     const { stream, reading } = startPollMany(respondTo, makeIds(2), {}, { latencyMs: 300 });
