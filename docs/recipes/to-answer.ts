@@ -30,7 +30,8 @@ export function toAnswer(error: unknown, log: (message: string, error: Error) =>
   if (error instanceof ResultsNotReadyError) return refuse(404, 'No news yet');
   const { callId } = error;
   log(`tracking failed, callId ${callId ?? 'none'}`, error);
-  const isTemporary = TEMPORARY.some((kind) => error instanceof kind);
+  const isPermanent = error instanceof ConnectionError && error.isPermanent; // such as a certificate that has expired
+  const isTemporary = !isPermanent && TEMPORARY.some((kind) => error instanceof kind);
   if (isTemporary && error instanceof ApiError && error.retryAfterMs !== undefined)
     headers['retry-after'] = String(Math.ceil(error.retryAfterMs / 1000));
   return {

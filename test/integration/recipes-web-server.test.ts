@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express, { type ErrorRequestHandler } from 'express';
 import fastify from 'fastify';
-import { TrackingClient } from 'tracking-client';
+import { ConnectionError, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService, type Failure } from 'tracking-client/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeRecipeFolder } from './recipe-folder.ts';
@@ -120,6 +120,12 @@ describe('web-server.md, toAnswer', () => {
       expect(await answerOf(KNOWN)).toEqual({ status, headers, body });
     },
   );
+
+  it('a connection that no retry can open → 502', async () => {
+    const { toAnswer } = await importFile('to-answer.ts');
+    const error = new ConnectionError('the certificate has expired', { neverSent: true, isPermanent: true });
+    expect(toAnswer(error, () => {})).toMatchObject({ status: 502, headers: {} });
+  });
 
   it.each([
     ['a number that breaks a rule', 400, 'Invalid tracking number', BAD],
