@@ -59,7 +59,7 @@ export function createClient(
     throw new CommandError(
       `The URL of the service is missing; set TRACKING_BASE_URL, or pass --base-url. ${advice}`,
     );
-  if (!apiKey) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
+  if (!apiKey?.trim()) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
   const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
   const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
   const baseUrlSource = nameSource('--base-url', 'TRACKING_BASE_URL', baseUrl);

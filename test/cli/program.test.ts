@@ -46,7 +46,7 @@ describe('the command', () => {
   });
 
   it('show, after a delivery → the lines that the README shows, apart from dates and times', async () => {
-    const sample = /^\$ npx tracking-client (show .*)\n([^]*?)\n```$/m.exec(readDocument('README.md'));
+    const sample = /^\$ npx tracking-client (show .*)\n([\s\S]*?)\n```$/m.exec(readDocument('README.md'));
     const [, line = '', shown = ''] = sample ?? [];
     const fake = connect(createFakeTrackingService({ resultsDelayMs: 0, limits: false }));
     fake.play('RR123456785CN', 'delivered', { speed: Number.POSITIVE_INFINITY });
@@ -105,6 +105,12 @@ describe('the command', () => {
       'tracking-client: The API key is missing; set TRACKING_API_KEY. ' +
       'To try the command without an account, run `npx tracking-client fake` in another terminal\n';
     expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
+  });
+
+  it('a key of white space → the key is missing, exit code 2', async () => {
+    setEnvironment('https://api.example.com/public/v1', '  ');
+    const stderr = expect.stringMatching(/^tracking-client: The API key is missing; set TRACKING_API_KEY\. /);
+    expect(await runLine('list')).toMatchObject({ exitCode: 2, stdout: '', stderr });
   });
 
   it('a flag with a value that breaks a rule of the service → the message names the flag, exit code 2', async () => {
