@@ -37,13 +37,13 @@ const CHANGES: readonly Change[] = [
     fields: IDS,
     // No program reads a number with a larger exponent, so "1234E567" is an id.
     pattern: /^[-+]?(?:\d+[.,]?\d*|[.,]\d+)E[-+]?[0-2]?\d{1,2}$/i,
-    fault: 'is a number with an exponent, which may have lost digits',
+    fault: 'is a number with an exponent, and may have lost digits',
     advice: 'format the column as text, and enter the number again',
   },
   {
     fields: IDS,
     pattern: /^[-+]?\d+[.,]0*$/,
-    fault: 'is a whole number with decimals',
+    fault: 'ends with a decimal point, or with zeros after it',
     advice: 'format the column as text, and enter the number without decimals',
   },
   {
@@ -119,7 +119,7 @@ export function readLayout(columns: readonly string[], fileName: string): Layout
   return { columns, fields, names: new Set([...columns, ...FIELDS].map(normalizeName)) };
 }
 
-/** Reads the cells that are sent. Removes the apostrophe before an id, with which spreadsheets mark text. */
+/** Reads the cells that are sent. Removes the apostrophe with which spreadsheets mark an id as text. */
 function readCells(cells: readonly string[], { columns, fields }: Layout) {
   return fields.flatMap((field, index) => {
     const cell = unwrapCell(cells[index] ?? '');
@@ -158,7 +158,7 @@ export function findFaults(cells: readonly string[], layout: Layout, maxCells: n
   const faults: Fault[] = [];
   if (cells.slice(maxCells).some((cell) => unwrapCell(cell) !== ''))
     faults.push({
-      text: `${cells.length} fields, but the first line names ${maxCells} columns; put quotes around a field that contains the delimiter`,
+      text: `${cells.length} fields, but the first line names ${maxCells} columns; if a field contains the delimiter, put quotes around the field, or set another --delimiter`,
     });
   for (const { field, column, text } of sent) {
     const isDoubt = field !== 'shippingDate';

@@ -77,7 +77,10 @@ function readReturned(returned: unknown): { readonly found: unknown; readonly ac
   return rejectReturned(`${kindOf(account)} as \`account\``, 'return a text that is not empty');
 }
 
-function rejectReturned(what: string, advice = 'return the webhook secret, or a list of secrets'): never {
+function rejectReturned(
+  what: string,
+  advice = 'return the webhook secret, a list of secrets, or `{ secret, account }`',
+): never {
   throw new ConfigurationError(`The \`secret\` function returned ${what}; ${advice}`);
 }
 

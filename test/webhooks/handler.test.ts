@@ -191,7 +191,7 @@ describe('authentication', () => {
   });
 });
 
-const SECRETS = 'return the webhook secret, or a list of secrets';
+const SECRETS = 'return the webhook secret, a list of secrets, or `{ secret, account }`';
 
 test.each([
   ['false', false, `a boolean; ${SECRETS}`],
