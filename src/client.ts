@@ -95,7 +95,7 @@ export class TrackingClient {
       );
     }
     const { account, limiter } = this.#config;
-    // Safe cast: an instance's constructor is its class. The result is of the same class, so a subclass takes the same options.
+    // Safe cast: an instance's constructor is its class. So the constructor of a subclass must accept the same options.
     const Client = this.constructor as typeof TrackingClient;
     return new Client({
       ...this.#options,

@@ -180,7 +180,7 @@ export class TrackersResource {
   }
 
   /**
-   * Changes a tracker; most fields cannot change once the service has data (docs/service.md 3.11).
+   * Changes a tracker. Once the service has data, courier codes, countries and the shipping date cannot change (docs/service.md 3.11).
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param patch - at least one field; `isSubscribed: false` archives the tracker
@@ -226,7 +226,7 @@ export class TrackersResource {
    * @param options - `knownKeys`, and the options of each request. A request that has timed out is not retried. After a 429 the
    * call waits up to an hour; `retry.maxRetryAfterMs` lowers this limit
    * @returns the results (undefined if there are none yet), the new events with their keys, and `stopped`
-   * @throws NotFoundError; ResponseValidationError, also if `isTracked` is neither true nor false; RequestValidationError for an
+   * @throws NotFoundError; ResponseValidationError, also if `isTracked` has a wrong type; RequestValidationError for an
    * impossible id; else like `get`
    * @example
    * const { newEvents, keys, stopped } = await client.trackers.pollOnce(trackerId, { knownKeys });

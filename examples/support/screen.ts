@@ -40,7 +40,7 @@ const MARKS: Readonly<Record<string, string>> = {
   failed_attempt: pc.yellow('●'),
 };
 
-/** The time as the courier wrote it. Only a UTC time needs a mark: other times are those of the clock at the place of the event. */
+/** The time as the courier wrote it. Only a UTC time needs a mark: other times are the local time at the place of the event. */
 function formatTime(text: string | null | undefined): string {
   const time = parseOccurrenceDatetime(text ?? '');
   if (time === undefined) return 'no time';

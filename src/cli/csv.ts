@@ -148,7 +148,7 @@ async function* parseRows(source: Readable, options: ParserOptions): AsyncGenera
       `${name} is not valid CSV: ${fault}. If a field contains a quote, double this quote, and put the field in quotes, ` +
         'as in "a ""b"" c". If quotes are ordinary characters in this file, pass --no-quotes',
     );
-  // If a field contains a quote, as in 1/2" bolt, programs that write tab-separated files do not enclose it in quotes.
+  // Programs that write tab-separated files do not put quotes around a field that contains a quote, such as `1/2" bolt`.
   const isTabSeparated = delimiter === '\t';
   const parser = parse({
     delimiter,

@@ -83,7 +83,7 @@ function decode({ text, positions }: Decoded): Decoded {
   return { text: decoded, positions: decodedPositions };
 }
 
-/** Decodes the text again and again, and masks what becomes the secret. */
+/** Decodes the text several times, and masks each part that is the secret when it is decoded. */
 function maskEncoded(original: string, secret: string): string {
   const found: { readonly start: number; readonly end: number }[] = [];
   // A form encodes a space as `+`.

@@ -169,8 +169,8 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  * Tells whether `latestEvent` would choose an event over the one you have. A webhook that arrives later can have older events
  * (docs/service.md 8.3). Like `latestEvent`, this function does not tell the status of a shipment.
  *
- * If you store all events, call `latestEvent` instead: it knows whether a day has an event with only a date, and then uses `order`
- * instead of the time for all events of this day. A comparison of two events does not know that, so the result can differ.
+ * If you store all events, call `latestEvent` instead. If a day has an event with only a date, `latestEvent` compares all events of
+ * this day by `order`. This function gets only two events, so its result can differ.
  *
  * @param event - an event that has just arrived
  * @param known - the last event that you know, if any; its `occurrenceDatetime`, `order` and `eventId` are enough

@@ -39,6 +39,7 @@ export function checkResponse<T>(
   return { data: fillEvents(schema, payload) as T, isUsable: true, ...found };
 }
 
+/** `data` is the list of a bulk result. */
 const RECORD_LIST_FIELDS = ['data', 'events', 'webhooks'];
 
 /** True for the path of the payload, of the id of a single tracker, of a list of records, or of an item of such a list. */

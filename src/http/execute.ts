@@ -58,7 +58,7 @@ export function startCall<T>(
 export class CallFailure {
   /** The error that the call rejects with. */
   readonly error: unknown;
-  /** True if the service may have carried out a request of this call. */
+  /** True if the service may have carried out a request of this call. Only `createMany` reads it. */
   readonly callMayBeDone: boolean;
 
   constructor(error: unknown, callMayBeDone: boolean) {
@@ -103,7 +103,7 @@ export async function execute<T>(
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
     const resumeAt = retry?.resumeAt ?? 0;
-    // A timer can fire up to a millisecond early.
+    // p-retry has waited for the backoff; wait for the rest of `Retry-After`. A timer can fire up to a millisecond early.
     while (systemClock.now() < resumeAt)
       await sleep(Math.ceil(resumeAt - systemClock.now()), deadline.signal);
     retry = undefined;
@@ -127,7 +127,7 @@ export async function execute<T>(
           wrapFetch: (start) => {
             // The call may have ended while the key function ran.
             signal.throwIfAborted();
-            // `sendRequest` waits for the key before it calls `wrapFetch`, so `settled` has its value.
+            // `settled` is what the hook waits for. It has its value, because `sendRequest` waits for the key first.
             return report.wrapRequest(start, settled);
           },
           onSend: () => {
@@ -213,6 +213,7 @@ function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
   if ((retryAfterMs ?? 0) >= deadline.remainingMs) throw deadline.expire();
+  // After a 429, the limiter holds the next attempt back.
   const isBucketPaused = limiter !== undefined && isRateLimited(error);
   const resumeAt = isBucketPaused ? 0 : systemClock.now() + (retryAfterMs ?? 0);
   return { error, retryAfterMs, resumeAt };
@@ -238,6 +239,7 @@ async function takePermit(
     // The failure of the previous attempt tells the caller more than a full queue does.
     if (error instanceof QueueFullError && deadline.lastFailure) throw deadline.lastFailure;
     if (!(error instanceof LongPauseError)) throw errors.adopt(error);
+    // This pause is allowed, but is longer than the rest of `totalTimeoutMs`.
     if (error.pausedForMs <= maxRetryAfterMs) throw deadline.expire();
     throw errors.createPauseError(error.pausedForMs, maxRetryAfterMs);
   }

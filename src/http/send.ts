@@ -123,8 +123,8 @@ export async function sendRequest(
       fetch: (outgoing) =>
         attempt.wrapFetch(() => {
           attempt.onSend();
-          // Read `fetch` at each request, because a test may mock it later. It gets no `Request`, because the `fetch` of another
-          // library cannot read ours. Of the `Request` of ky, only the URL is used, so ky gets neither headers nor body.
+          // Read `fetch` at each request, because a test may mock it later. Pass a URL and plain options, because the `fetch` of
+          // another library cannot read a `Request` of this runtime. So ky gets no headers and no body: only its URL is used.
           const fetch = config.fetch ?? globalThis.fetch;
           const url = outgoing instanceof Request ? outgoing.url : String(outgoing);
           const init = {

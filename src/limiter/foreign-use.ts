@@ -35,6 +35,7 @@ export class ForeignUse {
   #leastAvailable = Number.POSITIVE_INFINITY;
   #gapEndsAt = Number.POSITIVE_INFINITY;
   opensAt = Number.NEGATIVE_INFINITY;
+  /** When `updateMaxOut` may return another number: at the end of the period or, before others were noticed, of the gap. */
   changesAt = Number.POSITIVE_INFINITY;
 
   /**
@@ -70,7 +71,7 @@ export class ForeignUse {
     this.changesAt = now + PERIOD_MS;
   }
 
-  computeMaxOut(limit: number, now: number, isWaiting: boolean): number {
+  updateMaxOut(limit: number, now: number, isWaiting: boolean): number {
     if (now < this.changesAt) {
       const isGap = isWaiting && this.#countedReturned > 0 && now < this.#gapEndsAt;
       return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#maxOut);

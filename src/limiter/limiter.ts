@@ -188,6 +188,7 @@ export function createPermit<BucketToken extends Token>(
     if (!isQuotaUsedUp) owner.onPause(until, systemClock.now());
   }
 
+  /** Only the body tells a used-up quota from the rate limit. So this pauses for one window, and `settlePause` for the rest. */
   function pause(pauseMs: number, now: number): void {
     owner.onPause(now + Math.min(pauseMs, WINDOW_MS), now);
     if (pauseMs <= WINDOW_MS) return;

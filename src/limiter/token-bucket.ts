@@ -51,7 +51,9 @@ export class TokenBucketLimiter extends BucketLimiter {
 }
 
 interface LocalToken extends Token {
+  /** False if the service did not count the request, because it refused the request. */
   isCounted: boolean;
+  /** See `ForeignUse.noteSent`. */
   returnedBefore: number;
 }
 
@@ -143,7 +145,7 @@ class Bucket {
   }
 
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
-    const allowed = this.#foreignUse.computeMaxOut(this.#limit, now, this.#queue.size > 0);
+    const allowed = this.#foreignUse.updateMaxOut(this.#limit, now, this.#queue.size > 0);
     return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
   }
 

@@ -39,18 +39,18 @@ export class CallReport {
    * Starts the request inside the hook `aroundAttempt`.
    *
    * @param start - sends the request
-   * @param attempt - settles when the attempt ends
+   * @param settled - settles when the attempt ends
    */
-  wrapRequest(start: () => Promise<Response>, attempt: Promise<unknown>): Promise<Response> {
+  wrapRequest(start: () => Promise<Response>, settled: Promise<unknown>): Promise<Response> {
     const { aroundAttempt } = this.#hooks;
     if (aroundAttempt === undefined) return start();
     return new Promise((resolve) => {
       const send = () => {
         // An async function, because `start` throws if the attempt has ended.
         resolve((async () => start())());
-        return attempt;
+        return settled;
       };
-      // The caller of `attempt` handles its failure.
+      // The caller of this method handles the failure of the attempt.
       aroundAttempt(this.#describeAttempt(), send).catch(() => {});
     });
   }

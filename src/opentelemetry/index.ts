@@ -343,7 +343,7 @@ function createWebhookMetrics(meter: Meter) {
  * the outcome of each webhook, how many events were handled, duplicates, dead-lettered or failed, and why requests were refused.
  *
  * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
- * @returns the function. If your own `onReport` calls this function, set `refused` of your function, too, to its `refused`
+ * @returns the function. If your own `onReport` calls it, copy its property `refused`: `Object.assign(onReport, { refused })`
  * @throws ConfigurationError if an option is invalid
  * @example
  * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });

@@ -12,7 +12,7 @@ import {
 } from '../errors.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { checkTrackerId, createPollRequests, type PollResult, type PollUpdate } from './poll-once.ts';
+import { checkTrackerId, createRequestSettings, type PollResult, type PollUpdate } from './poll-once.ts';
 import {
   askInterval,
   askUntil,
@@ -24,7 +24,7 @@ import {
   type TrackerToPoll,
   trackerToPoll,
 } from './poll-options.ts';
-import { DueList, PolledTracker, type StreamRequests } from './polled-tracker.ts';
+import { DueList, PolledTracker, type StreamRequestSettings } from './polled-tracker.ts';
 import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
@@ -67,7 +67,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #config: Config;
   readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
-  readonly #requests: StreamRequests;
+  readonly #requestSettings: StreamRequestSettings;
   readonly #toItem: (outcome: PollOutcome) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new DueList();
@@ -101,13 +101,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     this.#toItem = toItem;
     const { maxPerSecond, maxConsecutiveErrors } = settings;
     const { endSignal } = this;
-    const requests = createPollRequests(config, settings, {
+    const requestSettings = createRequestSettings(config, settings, {
       callSite,
-      // Every second poll without results reads the record, because only the record tells that the service stopped tracking.
+      // Every second poll without `isTracked` reads the record, because only the record tells that the service stopped tracking.
       pollsPerRecord: 2,
       takeTurn: maxPerSecond === undefined ? undefined : createTurns(maxPerSecond, endSignal),
     });
-    this.#requests = { ...requests, maxConsecutiveErrors, endSignal };
+    this.#requestSettings = { ...requestSettings, maxConsecutiveErrors, endSignal };
   }
 
   /** The number of trackers that are polled. */
@@ -140,7 +140,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       : checkOptions(trackerToPoll, tracker, 'tracker', this.#config.maskKey, callSite);
     checkTrackerId(this.#config, id, callSite);
     if (this.#trackers.has(id)) return false;
-    const polled = new PolledTracker(id, knownKeys, this.#requests);
+    const polled = new PolledTracker(id, knownKeys, this.#requestSettings);
     polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled, callSite));
     this.#trackers.set(id, polled);
     this.#waiting.add(polled);
@@ -173,6 +173,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       for (;;) {
         this.endSignal.throwIfAborted();
+        // These two go on in the background, and wake the loop after each change. Neither wakes it before its first `await`, so
+        // `#waitForChange` misses no change.
         void this.#readBatch(source);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll();
@@ -217,7 +219,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /** A wrong id or option, or an interval function that throws, fails this tracker only. */
   #addFromSource(tracker: string | TrackerToPoll): void {
     try {
-      this.#add(tracker, this.#requests.callSite);
+      this.#add(tracker, this.#requestSettings.callSite);
     } catch (error) {
       const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
       this.#unread.push({ id, error });
@@ -238,7 +240,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
     try {
-      await this.#requests.takeTurn?.();
+      await this.#requestSettings.takeTurn?.();
       const { first } = this.#waiting;
       if (first === undefined || !this.#isPollDue()) return;
       this.#unschedule(first);
@@ -260,7 +262,9 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       this.#config.hooks.onPoll?.({ id, lagMs });
       const result = await tracker.poll();
       const isLast = result !== undefined && this.#isLast(result.update);
-      const intervalMs = isLast ? 0 : this.#askInterval(tracker, this.#requests.callSite, result?.update);
+      const intervalMs = isLast
+        ? 0
+        : this.#askInterval(tracker, this.#requestSettings.callSite, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
       if (result !== undefined) this.#unread.push({ id, result });
@@ -284,7 +288,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
 
   #isLast({ stopped, tracking }: PollUpdate): boolean {
     return (
-      stopped || (tracking !== undefined && askUntil(this.#settings.until, tracking, this.#requests.callSite))
+      stopped ||
+      (tracking !== undefined && askUntil(this.#settings.until, tracking, this.#requestSettings.callSite))
     );
   }
 

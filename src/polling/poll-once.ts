@@ -31,8 +31,8 @@ export interface PollUpdate {
   /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
   readonly newEvents: TrackingEvent[];
   /**
-   * The key of each new event, as webhooks give it. Store it when you have handled the event, and pass it as one of the
-   * `knownKeys` after a restart.
+   * The key of each new event, as webhooks without an `account` give it. Store it when you have handled the event, and pass it as
+   * one of the `knownKeys` after a restart.
    */
   readonly keys: string[];
   /** Number of the poll, from 1; failed ones count. `pollOnce` always gives 1. */
@@ -60,7 +60,7 @@ type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notR
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
 /** How the requests of polls are sent; all trackers of a stream share it. */
-export interface PollRequests {
+export interface RequestSettings {
   readonly config: Config;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   readonly callSite: CallSite;
@@ -70,11 +70,11 @@ export interface PollRequests {
   readonly takeTurn?: (() => Promise<void>) | undefined;
 }
 
-export function createPollRequests(
+export function createRequestSettings(
   config: Config,
   { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority = 'background' }: PollOnceSettings,
-  rest: Omit<PollRequests, 'config' | 'options'>,
-): PollRequests {
+  rest: Omit<RequestSettings, 'config' | 'options'>,
+): RequestSettings {
   const policy = completeRetry(retry, config.retry, POLL_RETRY);
   return {
     config,
@@ -94,7 +94,7 @@ export function checkTrackerId(config: Config, id: unknown, callSite?: CallSite)
 export class TrackerPoller {
   readonly id: string;
   polls = 0;
-  readonly #requests: PollRequests;
+  readonly #requestSettings: RequestSettings;
   #pollsWithoutIsTracked = 0;
   /** The service has asked not to read the record before this time. */
   #recordWaitsUntil = 0;
@@ -103,10 +103,10 @@ export class TrackerPoller {
   /** The keys of `knownKeys` whose events no poll has read yet. */
   readonly #knownKeys: Set<string> | undefined;
 
-  constructor(id: string, knownKeys: Set<string> | undefined, requests: PollRequests) {
+  constructor(id: string, knownKeys: Set<string> | undefined, requestSettings: RequestSettings) {
     this.id = id;
     this.#knownKeys = knownKeys;
-    this.#requests = requests;
+    this.#requestSettings = requestSettings;
   }
 
   /** @throws the failure of a request, or the signal's own reason */
@@ -120,19 +120,20 @@ export class TrackerPoller {
 
   protected warn(endpoint: PollEndpoint, message: string, fields: LogFields): void {
     const { method, path } = endpoints[endpoint];
-    this.#requests.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
+    this.#requestSettings.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
   }
 
   /** Reads the results, and the record if they lack `isTracked`. */
   async #read(signal: AbortSignal | undefined): Promise<Reading> {
     const results = await this.#readResults(signal);
     this.#pollsWithoutIsTracked = hasIsTracked(results.tracker) ? 0 : this.#pollsWithoutIsTracked + 1;
-    const needsRecord = this.#pollsWithoutIsTracked >= this.#requests.pollsPerRecord;
+    const needsRecord = this.#pollsWithoutIsTracked >= this.#requestSettings.pollsPerRecord;
     if (!needsRecord || systemClock.now() < this.#recordWaitsUntil) return results;
     const tracker = await this.#readRecord(signal);
     // Events may have come between the two requests, so read the results once more.
     const last = tracker?.isTracked === false ? await this.#readResultsAgain(signal) : results;
     this.#pollsWithoutIsTracked = 0;
+    // The record of the results wins if it has `isTracked`.
     return { ...last, tracker: hasIsTracked(last.tracker) ? last.tracker : (tracker ?? last.tracker) };
   }
 
@@ -147,17 +148,17 @@ export class TrackerPoller {
   }
 
   async #readResultsAgain(signal: AbortSignal | undefined): Promise<Reading> {
-    await this.#requests.takeTurn?.();
+    await this.#requestSettings.takeTurn?.();
     return await this.#readResults(signal);
   }
 
   /** Returns undefined after a failure that does not concern later polls. */
   async #readRecord(signal: AbortSignal | undefined): Promise<Tracker | undefined> {
-    const { retry } = this.#requests.options;
-    // Do not wait long for the record: other trackers may need the slot, and this pause does not stop their results.
+    const { retry } = this.#requestSettings.options;
+    // Do not wait long for the record. A 429 here pauses only this endpoint, so other trackers could use the slot for results.
     const maxRetryAfterMs = Math.min(retry.maxRetryAfterMs, MAX_WAIT_IN_POLL_MS);
     try {
-      await this.#requests.takeTurn?.();
+      await this.#requestSettings.takeTurn?.();
       const options = { signal, retry: { ...retry, maxRetryAfterMs } };
       return await this.#call('trackers.get', options, (tracker) => tracker);
     } catch (error) {
@@ -174,7 +175,7 @@ export class TrackerPoller {
     own: Pick<RequestOptions, 'signal' | 'retry'>,
     getTracker: (data: EndpointResult<Name>) => Tracker | null | undefined,
   ) {
-    const { config, options, callSite } = this.#requests;
+    const { config, options, callSite } = this.#requestSettings;
     const prepare = () => {
       const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
       const request = prepareRequest(config, name, input);
@@ -191,7 +192,7 @@ export class TrackerPoller {
   }
 
   #takeNewEvents(tracking: Tracking | undefined) {
-    const { searchBy } = this.#requests.options;
+    const { searchBy } = this.#requestSettings.options;
     const polledIds = searchBy === 'clientTrackerId' ? { clientTrackerId: this.id } : { trackerId: this.id };
     const record = tracking?.tracker;
     // With `invalidResponse: 'keep'`, the record may lack its id.
@@ -225,8 +226,8 @@ export async function pollOnce(
     config.maskKey,
   );
   // Without memory, there is no later poll that reads the record.
-  const requests = createPollRequests(config, settings, { callSite, pollsPerRecord: 1 });
-  const { update } = await new TrackerPoller(id, knownKeys, requests).pollOnce(signal);
+  const requestSettings = createRequestSettings(config, settings, { callSite, pollsPerRecord: 1 });
+  const { update } = await new TrackerPoller(id, knownKeys, requestSettings).pollOnce(signal);
   return update;
 }
 

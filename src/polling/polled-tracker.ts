@@ -4,15 +4,15 @@ import { formatError } from '../observability/logger.ts';
 import {
   getWaitUntil,
   isPermanent,
-  type PollRequests,
   type PollResult,
   type PollUpdate,
+  type RequestSettings,
   TrackerPoller,
 } from './poll-once.ts';
 import type { PollContext } from './poll-options.ts';
 
 /** The settings that all trackers of a stream share. */
-export interface StreamRequests extends PollRequests {
+export interface StreamRequestSettings extends RequestSettings {
   readonly maxConsecutiveErrors: number;
   /** Aborts when the stream ends. */
   readonly endSignal: AbortSignal;
@@ -25,11 +25,11 @@ export class PolledTracker extends TrackerPoller {
   waitsUntil = 0;
   #errorsInARow = 0;
   #controller: AbortController | undefined;
-  readonly #requests: StreamRequests;
+  readonly #requestSettings: StreamRequestSettings;
 
-  constructor(id: string, knownKeys: Set<string> | undefined, requests: StreamRequests) {
-    super(id, knownKeys, requests);
-    this.#requests = requests;
+  constructor(id: string, knownKeys: Set<string> | undefined, requestSettings: StreamRequestSettings) {
+    super(id, knownKeys, requestSettings);
+    this.#requestSettings = requestSettings;
   }
 
   cancel(): void {
@@ -48,7 +48,7 @@ export class PolledTracker extends TrackerPoller {
 
   /** Returns undefined if the poll failed and another poll may follow; throws the failure that ends the polling. */
   async poll(): Promise<PollResult | undefined> {
-    const { controller, unsubscribe } = linkedController(this.#requests.endSignal);
+    const { controller, unsubscribe } = linkedController(this.#requestSettings.endSignal);
     this.#controller = controller;
     try {
       const result = await this.pollOnce(controller.signal);
@@ -77,10 +77,10 @@ export class PolledTracker extends TrackerPoller {
       (error instanceof ConnectionError && error.isPermanent);
     if (!hasWorked && isWrongSetting) throw error;
     const reason = formatError(error);
-    if (errorsInARow >= this.#requests.maxConsecutiveErrors) {
+    if (errorsInARow >= this.#requestSettings.maxConsecutiveErrors) {
       const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;
       const message = `Polling \`${this.id}\` has ended after ${errors} (\`maxConsecutiveErrors\`); the last error: ${reason}`;
-      throw new TrackingError(message, { cause: error, callSite: this.#requests.callSite });
+      throw new TrackingError(message, { cause: error, callSite: this.#requestSettings.callSite });
     }
     const message = 'A poll failed; the tracker will be polled again';
     this.warn('trackers.results', message, { poll: this.polls, errorsInARow, reason });

@@ -85,8 +85,8 @@ END $migration$`,
 
     // Returns the attempt of each claimed key, and the state of the other keys as it was when the statement began. A key that
     // another receiver has claimed since then may be missing. After `$5` ms an unfinished key is forgotten. The INSERT leaves
-    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other. Done keys are remembered
-    // for longer only after a tenth of their retention, so that few duplicates cost a write.
+    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other. The retention of a done
+    // key begins again only if a tenth of it has passed, so that few duplicates cost a write.
     claim: `WITH ${setting}, claimed AS (
   INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
   SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($5, wanted.lease_ms)')}

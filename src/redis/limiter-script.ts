@@ -97,8 +97,8 @@ while #starts < part do
   local back_at = redis.call('ZSCORE', TOKENS, name)
   local start, token
   if back_at then
-    -- The Redis client lost the first reply and sent this command again. Grant the token of the first run again: nobody uses it,
-    -- and a new token of the same name would replace it, although it is out.
+    -- The Redis client lost the first reply and sent this command again. Grant the token of the first run again: no request has
+    -- used it, and Redis still counts it.
     start = math.max(back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS}, now + pause_left)
     again = again + 1
   else

@@ -171,8 +171,8 @@ export class Lease {
     const failed = select(this.#items, 'failed');
     const others = select(this.#items, ...UNCOUNTED_STATES);
     await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others, true)]);
-    // A late claim can reach the store after this release, even if it rejects. It then leases the keys again and counts one more
-    // attempt. So release the keys again after the late claim, and take this attempt back.
+    // A claim that timed out can reach the store after this release, even if its call rejects. It then leases the keys again and
+    // counts one more attempt. So release the keys again after the late claim, and take this attempt back.
     const releaseAgain = () => this.#release([...failed, ...others], true);
     for (const late of this.#lateClaims) void late.finally(releaseAgain).catch(() => {});
   }

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { TrackerPolls } from '../../src/index.ts';
 import {
+  failure,
   listIds,
   makeIds,
   nothingNew,

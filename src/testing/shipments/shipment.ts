@@ -109,8 +109,8 @@ const LATE_MILESTONES: readonly unknown[] = STATUS_MILESTONES.slice(
 );
 
 /**
- * Finds the event that decides the status of the shipment: the newest event, but a late scan does not undo a delivery; a return
- * does (docs/service.md 5.6).
+ * Finds the event that decides the status of the shipment: the newest event, but a late scan does not undo a delivery
+ * (docs/service.md 5.6). A later exception, such as a return, is assumed to undo it.
  */
 function findDecisive(oldestFirst: readonly TrackingEvent[]): TrackingEvent | undefined {
   let decisive: TrackingEvent | undefined;
