@@ -154,8 +154,8 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
           expect(Object.keys(polls).toSorted()).toEqual(trackerIds.toSorted());
           const repeated = Object.values(polls).reduce((sum, times) => sum + times - 1, 0);
           expect(repeated).toBeLessThanOrEqual(CONCURRENCY);
-          // A worker that is idle looks for due trackers every five seconds.
-          expect(takenOverMs).toBeLessThan(LEASE_MS + 10_000);
+          // An idle worker looks for due trackers every five seconds, and a busy machine is slow.
+          expect(takenOverMs).toBeLessThan(3 * LEASE_MS);
         },
         TIMEOUT_MS,
       );
