@@ -64,6 +64,25 @@ test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
   ['host.test/v1?key=hunter2', false, noUrl('a string of 24 characters')],
   ['hunter2', false, noUrl('a string of 7 characters')],
   ['not a url', false, noUrl('a string of 9 characters')],
+  // A host with an optional scheme, port and path is shown; anything else may contain a secret.
+  ['localhost/v1', false, noUrl("'localhost/v1'")],
+  ['api.eu-west-1.shop-a.test', false, noUrl("'api.eu-west-1.shop-a.test'")],
+  ['host.test/a/b-c_d/v1.2/', false, noUrl("'host.test/a/b-c_d/v1.2/'")],
+  ['127.0.0.1/v1', false, noUrl("'127.0.0.1/v1'")],
+  ['ftp://my-host.eu-1.test:2121/a', true, noUrl("'ftp://my-host.eu-1.test:2121/a'")],
+  ['FTP://HOST.TEST/V1', true, noUrl("'FTP://HOST.TEST/V1'")],
+  ['key host.test/v1', false, noUrl('a string of 16 characters')],
+  ['host.test/v1 key', false, noUrl('a string of 16 characters')],
+  ['host.test/v1,key', false, noUrl('a string of 16 characters')],
+  ['key@ftp://host.test', false, noUrl('a string of 19 characters')],
+  ['host.', false, noUrl('a string of 5 characters')],
+  ['.test', false, noUrl('a string of 5 characters')],
+  ['host.te*t', false, noUrl('a string of 9 characters')],
+  ['h*st.test', false, noUrl('a string of 9 characters')],
+  ['ftp://h*st.test', true, noUrl('a string of 15 characters')],
+  ['ftp://host.t*st', true, noUrl('a string of 15 characters')],
+  ['ftp://host.test:21a', true, noUrl('a string of 19 characters')],
+  ['ftp://host.test:21:22', true, noUrl('a string of 21 characters')],
 ])('%j, allowInsecureHttp %s → ConfigurationError that does not print it', (value, isAllowed, message) => {
   expect(() => resolveBaseUrl(value, isAllowed)).toThrow(new ConfigurationError(message));
 });

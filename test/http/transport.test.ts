@@ -108,6 +108,8 @@ describe('a failure that no retry can mend', () => {
       ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
       ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_UNTRUSTED', 'CERT_REVOKED'],
       ...['INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED', 'CERT_CHAIN_TOO_LONG'],
+      ...['CRL_HAS_EXPIRED', 'ERROR_IN_CERT_NOT_BEFORE_FIELD', 'UNABLE_TO_DECRYPT_CERT_SIGNATURE'],
+      ...['UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY', 'UNKNOWN_CERTIFICATE_VERIFICATION_ERROR'],
     ].map((code): [string, Error, RegExp] => [
       code,
       networkFailure(code),
@@ -115,22 +117,29 @@ describe('a failure that no retry can mend', () => {
     ]),
     ['CERT_HAS_EXPIRED', networkFailure('CERT_HAS_EXPIRED'), /; check the clock of this machine, or /],
     ['CERT_NOT_YET_VALID', networkFailure('CERT_NOT_YET_VALID'), /; check the clock of this machine, or /],
-    [
-      'a certificate of another host',
-      networkFailure('ERR_TLS_CERT_ALTNAME_INVALID'),
-      /; check the host in `baseUrl`/,
-    ],
-    [
-      'TLS to a plain port',
-      networkFailure('ERR_SSL_WRONG_VERSION_NUMBER'),
+    ...['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH', 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME'].map(
+      (code): [string, Error, RegExp] => [
+        `a certificate of another host, ${code}`,
+        networkFailure(code),
+        /; check the host in `baseUrl`/,
+      ],
+    ),
+    ...[
+      ...['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'],
+      'ERR_SSL_UNKNOWN_PROTOCOL',
+    ].map((code): [string, Error, RegExp] => [
+      `TLS to a plain port, ${code}`,
+      networkFailure(code),
       /; the port does not speak TLS; .* http:/,
-    ],
-    [
-      'the same in OpenSSL 3.5',
-      networkFailure('ERR_SSL_PACKET_LENGTH_TOO_LONG'),
-      /; the port does not speak TLS/,
-    ],
-    ['an old version of TLS', networkFailure('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'), /no common version/],
+    ]),
+    ...[
+      ...['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'ERR_SSL_UNSUPPORTED_PROTOCOL'],
+      ...['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE'],
+    ].map((code): [string, Error, RegExp] => [
+      `an old version of TLS, ${code}`,
+      networkFailure(code),
+      /no common version/,
+    ]),
     [
       'TLS to a plain port, EPROTO',
       coded('EPROTO', {
@@ -138,6 +147,25 @@ describe('a failure that no retry can mend', () => {
       }),
       /: wrong version number; the port does not speak TLS/,
     ],
+    ...['http request', 'packet length too long'].map((reason): [string, Error, RegExp] => [
+      `TLS to a plain port without a code, ${reason}`,
+      byMessage(`error:0A00009C:SSL routines:ssl3_get_record:${reason}`),
+      /the port does not speak TLS/,
+    ]),
+    [
+      'TLS to a plain port, a message without a colon before "error"',
+      byMessage('80BEerror:0A00010B:SSL routines::wrong version number'),
+      /the port does not speak TLS/,
+    ],
+    ...['certificate has expired', 'certificate is not yet valid; check the clock'].map(
+      (message): [string, Error, RegExp] => [message, byMessage(message), /check the clock of this machine/],
+    ),
+    ...[
+      'self signed certificate',
+      'self-signed certificate in certificate chain',
+      'unable to get issuer certificate',
+      'unable to get local issuer certificate',
+    ].map((message): [string, Error, RegExp] => [message, byMessage(message), /NODE_EXTRA_CA_CERTS/]),
     ['a tunnel, 407', tunnel(407), /; check the URL of the proxy, and its user name and password/],
     ['a tunnel, 403', tunnel(403), /; check the URL of the proxy/],
     [
@@ -196,6 +224,16 @@ describe('a failure that no retry can mend', () => {
 
   test.each([
     ['text of a gateway', new Error('answered 502: "self-signed certificate"')],
+    ...[
+      'upstream: self-signed certificate',
+      'self-signed certificates are refused',
+      'upstream: certificate has expired',
+      'certificate has expired upstream',
+      'upstream: error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
+    ].map((message) => [`${message}`, new Error(message)] as const),
+    ...['X_CERT_REVOKED', 'INVALID_CA_FILE', 'PATH_LENGTH_EXCEEDED_BY_PROXY'].map(
+      (code) => [`the unknown code ${code}`, coded(code)] as const,
+    ),
     [
       'text of a gateway about a tunnel',
       new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),

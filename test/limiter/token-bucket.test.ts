@@ -160,11 +160,17 @@ describe('options', () => {
     ['maxQueue', { maxQueue: -1 }],
     ['maxQueue', { maxQueue: 1.5 }],
     ['maxQueue', { maxQueue: Number.NaN }],
+    ['limits["trackers.get"]', { limits: { 'trackers.get': 0 } }],
+    ['limits["trackers.get"]', { limits: { 'trackers.get': 1.5 } }],
     // Safe cast: callers without types may pass such values.
     ['options', null as unknown as LimiterOptions],
   ])('options $1 → ConfigurationError that names $0', (name, options) => {
     expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);
     expect(() => new TokenBucketLimiter(options)).toThrow(`Expected \`${name}\` to be a`);
+  });
+
+  test('maxQueue Infinity, as in the default → accepted', () => {
+    expect(new TokenBucketLimiter({ maxQueue: Number.POSITIVE_INFINITY }).spansProcesses).toBe(false);
   });
 
   test('an unknown option → ConfigurationError that names it', () => {

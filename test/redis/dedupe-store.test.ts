@@ -98,6 +98,13 @@ describe('replies', () => {
     expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
   });
 
+  test('a cluster that has refused several keys once → later keys are sent alone at once', async () => {
+    const { store, sent } = makeStore(new Error('CROSSSLOT'), [1], [1], [1], [1]);
+    await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
+    await store.claim(['c', 'd'], { token: 'mine', leaseMs: 1 });
+    expect(sent.map((line) => line.split(' | ')[0])).toEqual(['p:a p:b', 'p:a', 'p:b', 'p:c', 'p:d']);
+  });
+
   test('a script for one of several keys fails at once → the claim rejects only when the others have ended', async () => {
     const slow = deferred<unknown>();
     const redis = nodeRedis(async (_command, _script, keys) => {
@@ -158,6 +165,7 @@ describe.each([
 describe('options', () => {
   test.each([
     ['keyPrefix', ''],
+    ['keyPrefix', 5],
     ['commandTimeoutMs', 0],
     ['redis', undefined],
     ['redis', { eval() {} }],

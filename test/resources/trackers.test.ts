@@ -58,7 +58,11 @@ describe('bodies of responses', () => {
 });
 
 describe('resend', () => {
-  const oddSummaries = [null, 'done', ...['12 of 20', {}, null].map((totalResent) => ({ totalResent }))];
+  const oddSummaries = [
+    null,
+    'done',
+    ...['12 of 20', 'about 12', '1 2', '', {}, null].map((totalResent) => ({ totalResent })),
+  ];
 
   test.each([
     [

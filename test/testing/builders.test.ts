@@ -46,6 +46,27 @@ describe('overrides', () => {
 });
 
 describe('builders', () => {
+  it('a tracking without overrides → a delivered shipment with three events, of China, of a date and of UTC', () => {
+    const { events, shipment } = buildTracking();
+    expect(shipment?.statusMilestone).toBe('delivered');
+    expect(events).toMatchObject([
+      { statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
+      { statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-05' },
+      { statusMilestone: 'info_received', occurrenceDatetime: '2026-03-01T17:12:57+08:00' },
+    ]);
+    expect(events.map(({ location }) => location)).toEqual([
+      expect.stringContaining('SAN RAFAEL'),
+      expect.stringContaining('SAN RAFAEL'),
+      expect.stringContaining('Beijing'),
+    ]);
+  });
+
+  it('two events of one seed → different ids in the form of a UUID', () => {
+    const ids = buildTracking().events.map(({ eventId }) => eventId);
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) expect(id).toMatch(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/);
+  });
+
   it('a push of events and one of a proof of delivery → what parseWebhook returns for them', () => {
     const messages = [buildWebhookMessage(), buildProofOfDelivery()];
     const parsed = parseWebhook({ trackings: messages });

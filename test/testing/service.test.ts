@@ -9,6 +9,9 @@ describe('authentication', () => {
     ['some-key', {}, [400, 'auth_invalid_header']],
     ['Bearer two words', {}, [400, 'auth_invalid_header']],
     ['Bearer whatever', {}, [200, undefined]],
+    ['  Bearer whatever ', {}, [200, undefined]],
+    ['Bearer   whatever', {}, [200, undefined]],
+    ['XBearer whatever', {}, [400, 'auth_invalid_header']],
     ['bearer second', { apiKeys: ['first', 'second'] }, [200, undefined]],
     ['Bearer third', { apiKeys: ['first', 'second'] }, [401, 'auth_invalid_api_key']],
   ])('the header %j with %j → status and error code %j', async (authorization, options, outcome) => {

@@ -62,7 +62,7 @@ describe('sender.flush', () => {
       if (sentIds().length === 1) queue('7');
       return accept(request);
     });
-    await sender.flush();
+    expect(await sender.flush()).toMatchObject({ items: 2, accepted: 2, lost: 0 });
     expect(sentIds()).toEqual(['0', '7']);
   });
 

@@ -47,6 +47,11 @@ describe('headers of the body', () => {
   ])('content encoding %s → %i', async (encoding, status) => {
     expect((await receive(post(TEXT, { 'content-encoding': encoding }))).status).toBe(status);
   });
+
+  test('a compressed body → 415 with the encoding to use', async () => {
+    const response = await makeHandler()(post(TEXT, { 'content-encoding': 'gzip' }));
+    expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'identity']);
+  });
 });
 
 describe('content of the body', () => {
@@ -103,6 +108,7 @@ describe('length of the body', () => {
 
   test.each([
     ['2 MiB', LIMIT, undefined, 200],
+    ['2 MiB, declared', LIMIT, String(LIMIT), 200],
     ['2 MiB + 1 byte, declared as 10 bytes', LIMIT + 1, '10', 413],
   ])('%s → $3', async (_title, length, declared, status) => {
     const request = post(buildStream(TEXT, spaces(length - TEXT.length)), { 'content-length': declared });

@@ -78,7 +78,7 @@ test.each([
 
 test.each([
   ['one event', E1, 'for the event with the key "tracking/events:t1:e1": no database'],
-  ['two events', payload(tracking('t1', 'e1', 'e2')), ': no database'],
+  ['two events', payload(tracking('t1', 'e1', 'e2')), 'A webhook callback failed: no database'],
   ['a proof', payload(proofOfDelivery('t1')), 'for the proof of delivery with the key "t1:'],
 ])('a callback that fails for %s → one line on console.error', async (_title, body, words) => {
   await makeHandler({ onEvent: undefined, onEvents: failing, onProofOfDelivery: failing })(post(body));

@@ -166,6 +166,11 @@ describe('authentication', () => {
       '`secret` begins with a part of the `Authorization` header; remove this part',
     ],
     [
+      'a name of a header, before a space and a colon',
+      'authorization : s3cret',
+      '`secret` begins with a part of the `Authorization` header; remove this part',
+    ],
+    [
       'a whole header',
       'Authorization: Bearer s3cret',
       '`secret` begins with a part of the `Authorization` header; remove this part',
@@ -189,6 +194,19 @@ describe('authentication', () => {
     const make = () => makeHandler({ secret: secret as string });
     expect(make).toThrow(new ConfigurationError(message));
   });
+});
+
+test.each([
+  's3"cret',
+  "it's",
+  's-bearer:3cret',
+  'x authorization: s3cret',
+  'authorization-s3:cret',
+  'bearers3cret',
+])('a secret that only contains a quote or a part of a header: %s → accepted', async (secret) => {
+  const request = webhook('e1');
+  request.headers.set('authorization', `Bearer ${secret}`);
+  expect((await makeHandler({ secret })(request)).status).toBe(200);
 });
 
 const SECRETS = 'return the webhook secret, a list of secrets, or `{ secret, account }`';
