@@ -47,7 +47,7 @@ export const close = () => db.destroy();`,
     `import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { doOnce } from './src/do-once-kysely.ts';
-const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 4 });
 const db = new Kysely({ dialect: new PostgresDialect({ pool }) });
 export const close = () => pool.end();`,
     "transaction.updateTable('orders').where('id', '=', id).set((row) => ({ status, event_count: row('event_count', '+', 1) })).execute()",

@@ -14,7 +14,10 @@ export function useSchema(url: string) {
   return { schema, pool };
 }
 
-/** A pool that survives when the server ends an idle connection; without a listener that ends the process. */
+/**
+ * A pool that survives when the server ends an idle connection; without a listener that ends the process. It has few connections,
+ * because all tests together must stay below the limit of the server.
+ */
 export function makePool(config: pg.PoolConfig): pg.Pool {
-  return new pg.Pool(config).on('error', () => {});
+  return new pg.Pool({ max: 4, ...config }).on('error', () => {});
 }

@@ -24,7 +24,8 @@ import { RedisLimiter } from 'tracking-client/redis';
 import { WebhookInbox } from 'tracking-client/webhooks';
 import { pollTrackers } from './src/poll-trackers.ts';
 const [name, limit, leaseMs, keyPrefix] = process.argv.slice(2);
-const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL }).on('error', console.error);
+// Few connections, because other tests use the same server, which refuses the 98th.
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 4 }).on('error', console.error);
 const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
 // A busy machine must not look like a database that hangs.
 const store = new PostgresDedupeStore({ pool, commandTimeoutMs: 10_000 });
