@@ -68,20 +68,20 @@ interface CommitRequest {
 interface Row {
   readonly key: string;
   /** The token of the lease, if the statement has not claimed the key. */
-  readonly token?: string | null;
+  readonly token: string | null;
   readonly attempts: unknown;
   readonly done: boolean | null;
   readonly retry_after_ms: unknown;
 }
 
 /**
- * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
+ * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on version 15, and on 18 as PGlite.
  *
  * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly. Methods
  * reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`. If another transaction has
- * locked the row of a key, calls for this key are retried for up to a second. After that, a claim is busy, and a commit, a release
- * or a renewal fails. Calls for other keys do not wait. Every isolation level works. Leases and retention run on the clock of the server, so fake timers do
- * not move them.
+ * locked the row of a key, calls for this key are retried for up to a second. After that, a claim of an event that is not done is
+ * busy, and a commit, a release or a renewal fails. Calls for other keys do not wait. Every isolation level works. Leases and
+ * retention run on the clock of the server, so fake timers do not move them.
  *
  * @example
  * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL }).on('error', console.error);
@@ -163,24 +163,24 @@ export class PostgresDedupeStore implements DedupeStore {
 
   /**
    * A statement can claim each key only once, so only the first request for a key is sent. If this request acquires the key, later
-   * requests for the key with another token get `BUSY`. If a later request is a renewal, a second statement sends it.
+   * requests for the key with another token get `BUSY`. If a later request is a renewal, the next statement sends it.
    */
-  async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
+  async #sendClaims(
+    client: Queryable,
+    requests: readonly ClaimRequest[],
+  ): Promise<readonly (Claim | Promise<Claim>)[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
     const columns = toColumns([...sent.values()], 'key', 'token', 'leaseMs', 'retainMs');
     const found = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
     const rows = new Map(found.map((row) => [row.key, row]));
-    const isSent = ({ key, token }: ClaimRequest) => sent.get(key)?.token === token;
-    const isHolder = ({ key, token }: ClaimRequest) => rows.get(key)?.token === token;
-    const renewals = requests.filter((request) => isHolder(request) && !isSent(request));
-    const renewed = renewals.length === 0 ? [] : await this.#sendClaims(client, renewals);
     return requests.map((request) => {
-      const renewal = renewed[renewals.indexOf(request)];
-      if (renewal !== undefined) return renewal;
-      const row = rows.get(request.key);
+      const { key, token } = request;
+      const row = rows.get(key);
       const claim = row === undefined ? BUSY : toClaim(row);
-      return claim.status === 'acquired' && !isSent(request) ? BUSY : claim;
+      if (sent.get(key)?.token === token) return claim;
+      if (row?.token === token) return this.#claim([request]).then(([renewed = BUSY]) => renewed);
+      return claim.status === 'acquired' ? BUSY : claim;
     });
   }
 

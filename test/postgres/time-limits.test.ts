@@ -65,6 +65,26 @@ describe('a database that hangs', () => {
     expect(store.commandTimeoutMs).toBe(20);
   });
 
+  test('a renewal whose statement hangs, because another token claimed the key first → only the renewal rejects', async () => {
+    const clock = useVirtualTime();
+    const rows = [
+      { key: 'a', token: 'holder', attempts: null, done: false, retry_after_ms: 100 },
+      { key: 'b', token: null, attempts: 1, done: null, retry_after_ms: null },
+    ];
+    const replies = [Promise.resolve({ rows })];
+    const query = () => replies.shift() ?? new Promise<never>(() => {});
+    const store = new PostgresDedupeStore({ pool: { query } });
+    const outcomes = Promise.allSettled([
+      store.claim(['a', 'b'], LEASE),
+      store.claim(['a'], { ...LEASE, token: 'holder' }),
+    ]);
+    await clock.advance(2_000);
+    const [claims, renewal] = await outcomes;
+    const busy = { status: 'busy', retryAfterMs: 100 };
+    expect(claims).toMatchObject({ value: [busy, { status: 'acquired', attempt: 1 }] });
+    expect(renewal).toMatchObject(TOO_LATE);
+  });
+
   test('a call behind a hanging call → rejects after one limit, counted from its own start', async () => {
     const clock = useVirtualTime();
     const store = new PostgresDedupeStore({ pool: new SlowDatabase() });
