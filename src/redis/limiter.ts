@@ -152,10 +152,14 @@ interface SharedToken extends Token {
 }
 
 interface Outage {
+  /** When the last command failed. */
   readonly failedAt: number;
+  /** When all tokens that Redis granted are surely back. */
   readonly opensAt: number;
+  /** True if Redis has replied to a probe. */
   readonly isOver: boolean;
-  readonly isLogged: boolean;
+  /** True if a failed command was sent for a call, and so was logged. */
+  readonly concernsCalls: boolean;
 }
 
 function createReport() {
@@ -185,7 +189,7 @@ class SharedBucket {
   #isAsking = false;
   #isUpdateDue = false;
 
-  /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
+  /** Set while Redis is unavailable. */
   #outage: Outage | undefined;
 
   constructor(bucket: BucketId, configured: ConfiguredLimit, settings: ReturnType<typeof resolveOptions>) {
@@ -350,6 +354,7 @@ class SharedBucket {
   async #ask(): Promise<void> {
     this.#isAsking = true;
     const askedAt = systemClock.now();
+    const isForCall = this.#queue.size > 0;
     try {
       // The Redis client may queue a command until Redis is back. A report in this command would then be old. So send a command
       // without a report first.
@@ -359,10 +364,10 @@ class SharedBucket {
         this.#outage = { ...this.#outage, isOver: true };
       }
       await this.#exchange();
-      if (this.#outage?.isLogged) this.#settings.onRecovery();
+      if (this.#outage?.concernsCalls) this.#settings.onRecovery();
       this.#outage = undefined;
     } catch (error) {
-      this.#noteOutage(error, askedAt);
+      this.#noteOutage(error, askedAt, isForCall);
     }
     this.#isAsking = false;
     this.#update();
@@ -417,12 +422,12 @@ class SharedBucket {
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
-  #noteOutage(error: unknown, askedAt: number): void {
-    // Without a waiting call, only a report has failed. Most likely the program closed its connection, and nobody needs to know.
-    const isLogged = this.#outage?.isLogged === true || this.#queue.size > 0;
-    if (isLogged) this.#settings.onFailure(error);
+  #noteOutage(error: unknown, askedAt: number, isForCall: boolean): void {
+    // A command without a call only reports tokens. If it fails, most likely the program has closed its connection and ends.
+    const concernsCalls = isForCall || this.#outage?.concernsCalls === true;
+    if (concernsCalls) this.#settings.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
-    this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false, isLogged };
+    this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false, concernsCalls };
     this.#report = createReport();
     if (this.#settings.isLocalAllowed) return;
     const message = `The rate limiter cannot use Redis (${formatError(error)}), and \`onUnavailable\` is "reject", so this call was not sent`;

@@ -70,6 +70,19 @@ describe('the log', () => {
     ]);
   });
 
+  test('Redis does not reply, and each call gives up before `commandTimeoutMs` → one line', async () => {
+    const { acquire, redis, clock, lines } = makeRedisLimiter();
+    redis.reply = neverReply;
+    for (let call = 0; call < 6; call += 1) {
+      const abort = new AbortController();
+      acquire({ signal: abort.signal });
+      await clock.advance(400);
+      abort.abort();
+      await clock.advance(2_000);
+    }
+    expect(lines).toEqual([expect.stringContaining('no reply within the `commandTimeoutMs` of 500 ms')]);
+  });
+
   test('a report fails, and Redis is back before the next call → no line', async () => {
     const { acquire, sent, redis, clock, lines } = makeRedisLimiter();
     const permit = await sent();
