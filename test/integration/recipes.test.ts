@@ -415,14 +415,16 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
     expect(rows).toEqual([{ tracker_id: 't1', status: 'Arrived at Zürich' }]);
   });
 
-  it('lambda.md: a URL with a query → the handler gets the whole URL', async () => {
+  it('lambda.md: a URL with and without a query → the handler gets the whole URL', async () => {
     const { toLambda } = await imported<{ toLambda(webhooks: Webhooks): Lambda['handler'] }>(
       'lambda',
       'src/lambda.ts',
     );
     const handler = toLambda(async ({ url }) => new Response(url));
-    const { body } = await handler(lambdaEvent('POST', { body: '{}' }));
-    expect(body).toBe('https://abc.execute-api.test/webhooks?from=service');
+    const readUrl = async (more?: object) =>
+      (await handler(lambdaEvent('POST', { body: '{}', ...more }))).body;
+    expect(await readUrl()).toBe('https://abc.execute-api.test/webhooks?from=service');
+    expect(await readUrl({ rawQueryString: '' })).toBe('https://abc.execute-api.test/webhooks');
   });
 
   it('pg-boss.md: every webhook three times and out of order → each event is worked on once', async () => {
