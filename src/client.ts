@@ -95,7 +95,7 @@ export class TrackingClient {
       );
     }
     const { account, limiter } = this.#config;
-    // Safe cast: an instance's constructor is its class. So the constructor of a subclass must accept the same options.
+    // Safe cast: an instance's constructor is its class. A subclass must accept the options of this class.
     const Client = this.constructor as typeof TrackingClient;
     return new Client({
       ...this.#options,

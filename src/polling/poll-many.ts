@@ -12,7 +12,7 @@ import {
 } from '../errors.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { checkTrackerId, createRequestSettings, type PollResult, type PollUpdate } from './poll-once.ts';
+import { checkTrackerId, createPollRequestSettings, type PollResult, type PollUpdate } from './poll-once.ts';
 import {
   askInterval,
   askUntil,
@@ -101,7 +101,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     this.#toItem = toItem;
     const { maxPerSecond, maxConsecutiveErrors } = settings;
     const { endSignal } = this;
-    const requestSettings = createRequestSettings(config, settings, {
+    const requestSettings = createPollRequestSettings(config, settings, {
       callSite,
       // Every second poll without `isTracked` reads the record, because only the record tells that the service stopped tracking.
       pollsPerRecord: 2,

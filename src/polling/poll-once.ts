@@ -60,7 +60,7 @@ type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notR
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
 /** How the requests of polls are sent; all trackers of a stream share it. */
-export interface RequestSettings {
+export interface PollRequestSettings {
   readonly config: Config;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   readonly callSite: CallSite;
@@ -70,11 +70,11 @@ export interface RequestSettings {
   readonly takeTurn?: (() => Promise<void>) | undefined;
 }
 
-export function createRequestSettings(
+export function createPollRequestSettings(
   config: Config,
   { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority = 'background' }: PollOnceSettings,
-  rest: Omit<RequestSettings, 'config' | 'options'>,
-): RequestSettings {
+  rest: Omit<PollRequestSettings, 'config' | 'options'>,
+): PollRequestSettings {
   const policy = completeRetry(retry, config.retry, POLL_RETRY);
   return {
     config,
@@ -94,7 +94,7 @@ export function checkTrackerId(config: Config, id: unknown, callSite?: CallSite)
 export class TrackerPoller {
   readonly id: string;
   polls = 0;
-  readonly #requestSettings: RequestSettings;
+  readonly #requestSettings: PollRequestSettings;
   #pollsWithoutIsTracked = 0;
   /** The service has asked not to read the record before this time. */
   #recordWaitsUntil = 0;
@@ -103,7 +103,7 @@ export class TrackerPoller {
   /** The keys of `knownKeys` whose events no poll has read yet. */
   readonly #knownKeys: Set<string> | undefined;
 
-  constructor(id: string, knownKeys: Set<string> | undefined, requestSettings: RequestSettings) {
+  constructor(id: string, knownKeys: Set<string> | undefined, requestSettings: PollRequestSettings) {
     this.id = id;
     this.#knownKeys = knownKeys;
     this.#requestSettings = requestSettings;
@@ -226,7 +226,7 @@ export async function pollOnce(
     config.maskKey,
   );
   // Without memory, there is no later poll that reads the record.
-  const requestSettings = createRequestSettings(config, settings, { callSite, pollsPerRecord: 1 });
+  const requestSettings = createPollRequestSettings(config, settings, { callSite, pollsPerRecord: 1 });
   const { update } = await new TrackerPoller(id, knownKeys, requestSettings).pollOnce(signal);
   return update;
 }

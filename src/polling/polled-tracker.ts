@@ -4,15 +4,15 @@ import { formatError } from '../observability/logger.ts';
 import {
   getWaitUntil,
   isPermanent,
+  type PollRequestSettings,
   type PollResult,
   type PollUpdate,
-  type RequestSettings,
   TrackerPoller,
 } from './poll-once.ts';
 import type { PollContext } from './poll-options.ts';
 
 /** The settings that all trackers of a stream share. */
-export interface StreamRequestSettings extends RequestSettings {
+export interface StreamRequestSettings extends PollRequestSettings {
   readonly maxConsecutiveErrors: number;
   /** Aborts when the stream ends. */
   readonly endSignal: AbortSignal;

@@ -115,7 +115,7 @@ export class WebhookInbox {
     const plan = planJobs(parsed.messages, checked, account);
     const { jobs, items } = plan;
     const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
-    // Each round tries all open jobs once. Rounds follow while a tracker is busy; the last round handles what was put off.
+    // Each round tries the open jobs once. Rounds follow while a tracker is busy, and then those for what was put off.
     let isLastTurn = false;
     for (let tries = 0; items.some(isOpen) && canGoOn(); tries += 1) {
       const busyTrackers = new Set<string>();
@@ -150,13 +150,11 @@ export class WebhookInbox {
     await lease.claim();
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
     // An event that has failed so often may end the process. Without `onDeadLetter`, handle the other events first.
-    if (onDeadLetter === undefined) {
-      if (!isLastTurn) setState(exhausted, 'putOff');
-    } else {
-      for (const item of exhausted) {
-        const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
-        await this.#deadLetter(lease, item, new TrackingError(message), signal);
-      }
+    // Then the loop below does nothing.
+    if (onDeadLetter === undefined && !isLastTurn) setState(exhausted, 'putOff');
+    for (const item of exhausted) {
+      const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
+      await this.#deadLetter(lease, item, new TrackingError(message), signal);
     }
     const items = lease.claimed;
     if (items.length > 0) {

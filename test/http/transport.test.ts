@@ -230,10 +230,11 @@ describe('a failure that no retry can mend', () => {
       'upstream: certificate has expired',
       'certificate has expired upstream',
       'upstream: error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
-    ].map((message) => [`${message}`, new Error(message)] as const),
-    ...['X_CERT_REVOKED', 'INVALID_CA_FILE', 'PATH_LENGTH_EXCEEDED_BY_PROXY'].map(
-      (code) => [`the unknown code ${code}`, coded(code)] as const,
-    ),
+    ].map((message): [string, Error] => [message, new Error(message)]),
+    ...['X_CERT_REVOKED', 'INVALID_CA_FILE', 'PATH_LENGTH_EXCEEDED_BY_PROXY'].map((code): [string, Error] => [
+      `the unknown code ${code}`,
+      coded(code),
+    ]),
     [
       'text of a gateway about a tunnel',
       new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),

@@ -96,10 +96,8 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
         // The next poll of each tracker that is not stopped.
         expect([active, waiting, delayed]).toEqual([0, 0, (trackerIds.length * 3) / 4]);
       });
-      for (const { end, lines } of others) {
-        expect(await end('SIGTERM')).toBe(0);
-        expect(lines.join('\n')).toBe('');
-      }
+      for (const { end, lines } of others)
+        expect([await end('SIGTERM'), lines], lines.join('\n')).toEqual([0, []]);
       expect(await queue.getJobSchedulersCount()).toBe((trackerIds.length * 3) / 4);
       const calls = new Map<string, string[]>();
       for (const line of await redis.lrange('calls', 0, -1)) {

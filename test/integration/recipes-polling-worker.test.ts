@@ -134,10 +134,8 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
           });
           const takenOverMs = performance.now() - killedAt;
           await waitFor(async () => expect(await countRows('due_at <= now()')).toBe(0));
-          for (const { end, lines } of others) {
-            expect(await end('SIGTERM')).toBe(0);
-            expect(lines.join('\n')).toBe('');
-          }
+          for (const { end, lines } of others)
+            expect([await end('SIGTERM'), lines], lines.join('\n')).toEqual([0, []]);
 
           expect(await countRows('lease IS NOT NULL')).toBe(0);
           expect(await countRows('stopped')).toBe(trackerIds.length / 4);
@@ -168,8 +166,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
         const { startShort, count } = await startService(10, 100, 2_000);
         const first = await startShort('first');
         await waitFor(async () => expect(await countRows('lease IS NOT NULL')).toBe(10));
-        expect(await first.end('SIGTERM')).toBe(0);
-        expect(first.lines.join('\n')).toBe('');
+        expect([await first.end('SIGTERM'), first.lines], first.lines.join('\n')).toEqual([0, []]);
         expect(await countRows(`lease IS NULL AND leased_until = '-infinity' AND due_at <= now()`)).toBe(10);
         const second = await startShort('second');
         await waitFor(async () => expect(await countRows('due_at > now()')).toBe(10));

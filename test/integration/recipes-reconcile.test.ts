@@ -123,10 +123,7 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   }
 
   async function expectSuccess(...started: readonly Program[]): Promise<void> {
-    for (const { closed, lines } of started) {
-      expect(await closed).toBe(0);
-      expect(lines.join('\n')).toBe('');
-    }
+    for (const { closed, lines } of started) expect([await closed, lines], lines.join('\n')).toEqual([0, []]);
   }
 
   async function startServer() {
@@ -240,8 +237,7 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       await expectSuccess(start('reconcile'));
       const next = await startServer();
       await deliver(next.url, [...late.toReversed(), ...killed, ...some]);
-      expect(await next.end('SIGTERM')).toBe(0);
-      expect(next.lines.join('\n')).toBe('');
+      expect([await next.end('SIGTERM'), next.lines], next.lines.join('\n')).toEqual([0, []]);
       await expectSuccess(start('emails'));
 
       const orders = await query<{ id: string; status: string }>(
