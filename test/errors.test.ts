@@ -231,6 +231,10 @@ describe('two copies of the package', () => {
     return copy;
   };
 
+  test('a ConnectionError without `isPermanent` → may succeed later', () => {
+    expect(new ConnectionError('x', { neverSent: true }).isPermanent).toBe(false);
+  });
+
   test('an error of the other copy → isTrackingError of this copy returns true', async () => {
     const copy = await load();
     expect(isTrackingError(new copy.NotFoundError('x', details), 'slow_down' as string)).toBe(true);

@@ -122,6 +122,11 @@ describe('the lines of a call', () => {
     expect(await readLines(COURIERS)).toEqual([sent(1), responded(200, { attempt: 1, requestId: 'req-2' })]);
   });
 
+  test('a call that is aborted before its first attempt → a line that names no attempt', async () => {
+    const lines = await readLines(COURIERS, { apiKey: () => Promise.reject(new Error('vault is sealed')) });
+    expect(lines.map(([, message]) => message).join()).not.toContain('gave up after attempt 0');
+  });
+
   test('a retry that succeeds → a warning for the retry, and the success at info', async () => {
     expect(await readLines([FAILING, COURIERS])).toEqual([
       sent(1),

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
-import { API_KEY, catchRejection } from '../support/make-client.ts';
+import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 
 /** Resolves a key that a caller without types could pass. */
 const resolveKey = (apiKey: unknown) =>
@@ -93,6 +93,23 @@ describe('a function', () => {
       cause: { name: 'RangeError', message: 'vault is sealed', cause: { message: '403' } },
     });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hvs.secret');
+  });
+
+  test('a call whose key function throws → the error of the call has the cause, too', async () => {
+    const { client } = makeClient(undefined, { apiKey: () => Promise.reject(new Error('vault is sealed')) });
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
+      name: 'ConfigurationError',
+      cause: { message: 'vault is sealed' },
+    });
+  });
+
+  test('a call whose key function returns no key → an error without a cause', async () => {
+    // @ts-expect-error: a program without types may return this.
+    const { client } = makeClient(undefined, { apiKey: () => 5 });
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(Object.keys(Object(error))).not.toContain('cause');
+    expect('cause' in Object(error)).toBe(false);
   });
 
   test('a later call of the function throws an error with the earlier key → masked in `cause`', async () => {

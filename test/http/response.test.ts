@@ -184,6 +184,30 @@ test.each([300, 307, 399])('%d → an error that explains why the redirect is no
   expect(requests).toHaveLength(1);
 });
 
+test.each([
+  ['http://other.test/a', ' to http://other.test'],
+  ['ftp://other.test/a', ''],
+  ['httpsx://other.test/a', ''],
+  ['xhttps://other.test/a', ''],
+])('a redirect to %s → names%s', async (location, origin) => {
+  const { client } = makeClient({ status: 302, headers: { location } });
+  const { message } = Object(await catchRejection(client.couriers.list()));
+  expect(message).toContain(`responded with 302, a redirect${origin}, which the client does not follow`);
+});
+
+test.each(['', ' ', '\r\n\t'])(
+  'a success whose body is %j → ResponseValidationError about an empty body',
+  async (body) => {
+    const { client } = makeClient(
+      () => new Response(body, { headers: { 'content-type': 'application/json' } }),
+    );
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
+      name: 'ResponseValidationError',
+      message: expect.stringContaining('an empty body instead of JSON'),
+    });
+  },
+);
+
 describe('a success with invalid fields', () => {
   const odd = { ...TRACKER, isTracked: 'yes', createdAt: 5 };
   const response = {

@@ -202,6 +202,23 @@ describe('a failure that no retry can mend', () => {
     expect(requests).toHaveLength(1);
   });
 
+  test.each([
+    ['http://plain.test/v1', '; if the port expects TLS, begin `baseUrl` with https:'],
+    ['https://tls.test/v1', 'other side closed'],
+  ])(
+    'a server that closes the connection at once, base URL %s → the message ends with %j',
+    async (baseUrl, end) => {
+      const closed = new TypeError('fetch failed', { cause: new Error('other side closed') });
+      const { client } = makeClient(() => Promise.reject(closed), {
+        baseUrl,
+        allowInsecureHttp: true,
+        retry: false,
+      });
+      const { message } = Object(await catchRejection(client.couriers.list()));
+      expect(message.endsWith(end)).toBe(true);
+    },
+  );
+
   test.each<[what: string, failure: Error]>([
     ['a tunnel, 502', tunnel(502)],
     ['a tunnel, 429', tunnel(429)],

@@ -211,6 +211,15 @@ describe('sources of ids', () => {
     await stream.return();
   });
 
+  test('ids that are due at the same time as ids before them → polled in the order in which they were added', async () => {
+    const due = { a: 1_000, late: 5_000, b: 1_000, later: 9_000, c: 1_000, d: 1_000 };
+    const ids = Object.entries(due).map(([id, initialDelayMs]) => ({ id, initialDelayMs }));
+    const { polls, stream } = startPollMany(nothingNew, ids, { intervalMs: 900_000 });
+    await pass(10_000);
+    expect(polls.map(({ id }) => id)).toEqual(['a', 'b', 'c', 'd', 'late', 'later']);
+    await stream.return();
+  });
+
   test('1,000 ids are deleted before their first poll → later ids are read and polled', async () => {
     let deleteAll = () => {};
     async function* ids() {

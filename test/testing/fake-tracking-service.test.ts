@@ -93,6 +93,19 @@ describe('the clock', () => {
     expect([await status(), shipment.events.length]).toEqual([200, 2]);
   });
 
+  it('a request without a body, and one to an unknown path → no body in `requests`, and `latencyMs` is not asked', async () => {
+    const latencyMs = vi.fn(() => 0);
+    const fake = createFakeTrackingService({ latencyMs, historyLimit: Number.POSITIVE_INFINITY });
+    const headers = { authorization: `Bearer ${fake.apiKey}` };
+    await fake.fetch(`${fake.baseUrl}/couriers`, { headers });
+    await fake.fetch(`${fake.baseUrl}/nowhere`, { headers });
+    expect(fake.requests.map(({ body, error }) => [body, error?.code])).toEqual([
+      [undefined, undefined],
+      [undefined, expect.any(String)],
+    ]);
+    expect(latencyMs.mock.calls).toEqual([['couriers.list']]);
+  });
+
   it('latencyMs of an endpoint → its response takes that long, other endpoints need no timer', async () => {
     const latencyMs = (endpoint: string) => (endpoint === 'couriers.list' ? 60_000 : 0);
     const fake = createFakeTrackingService({ latencyMs });

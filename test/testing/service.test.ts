@@ -82,6 +82,7 @@ describe('every response', () => {
     ['', [400, 'parsing_error']],
     ['text/plain', [400, 'parsing_error']],
     ['application/json; charset=utf-8', [201, undefined]],
+    ['x-application/json', [400, 'parsing_error']],
   ])('a body declared as %j → status and error code %j', async (type, outcome) => {
     const body = { trackingNumber: NUMBER };
     const response = await makeFake().call('POST', '/trackers', body, { 'content-type': type });

@@ -26,7 +26,7 @@ const SCENARIOS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'ne
 describe('fake.shipment', () => {
   it('addEvent without fields, number in any case → an event in transit at the current time of the fake', () => {
     const { fake } = makeFake();
-    fake.shipment(NUMBER.toLowerCase()).addEvent();
+    expect(fake.shipment(NUMBER.toLowerCase()).addEvent().trackingNumber).toBe(NUMBER);
     expect(fake.shipment(NUMBER).events).toEqual([
       {
         eventId: expect.any(String),
@@ -303,6 +303,18 @@ describe('fake.play', () => {
     expect(new Set(kinds).size).toBe(4);
   });
 
+  it('the scenario delivered at infinite speed → times that lie the hours of the scenario before now, in their time zone', () => {
+    const { events } = makeFake().fake.play(NUMBER, 'delivered', AT_ONCE);
+    const moments = events.map(({ occurrenceDatetime: text }) => text ?? '');
+    const [first = '', second = ''] = moments;
+    expect([first, second].map((text) => text.slice(19))).toEqual(['+08:00', '+08:00']);
+    expect(Date.parse(second) - Date.parse(first)).toBe(5 * HOUR_MS);
+    const delivered = moments.at(-1) ?? '';
+    expect(delivered.slice(19)).toBe('Z');
+    // 72 hours lie between the label and the door.
+    expect(Date.parse(delivered) - Date.parse(first)).toBe(76 * HOUR_MS);
+  });
+
   it.each(SCENARIOS)(
     '%s, begun at any hour of the day → results in the order of the events',
     async (name) => {
@@ -322,6 +334,7 @@ describe('fake.play', () => {
     ['a number of two letters', (fake) => fake.shipment('AB')],
     ['an id that no tracker has', (fake) => fake.shipment({ trackerId: 'nobody' })],
     ['a speed of 0', (fake) => fake.play(NUMBER, 'delivered', { speed: 0 })],
+    ['a speed as text', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'delivered', { speed: '60' }])],
     // A caller without types could pass these.
     ['a misspelt speed', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'delivered', { sped: 60 }])],
     ['an unknown scenario', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],

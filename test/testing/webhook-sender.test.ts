@@ -193,6 +193,36 @@ describe('a receiver that does not accept', () => {
   });
 });
 
+describe('what a receiver gets and the history keeps', () => {
+  it('a sender without onSent → nothing is logged', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const { sender } = await makeSender(accept);
+    await sender.flush();
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('a probe → HEAD without a content type', async () => {
+    const { sender, requests } = await makeSender(() => new Response());
+    expect(await sender.probe()).toBe(true);
+    expect(requests.map(({ method, headers }) => [method, headers.has('content-type')])).toEqual([
+      ['HEAD', false],
+    ]);
+  });
+
+  it('a response without a body → null in the history', async () => {
+    const { sender, readHistory } = await makeSender(() => new Response());
+    await sender.flush();
+    expect((await readHistory())?.map((entry) => Object(entry).responseBody)).toEqual([null]);
+  });
+
+  it.each([5, ''])('the secret %j → ConfigurationError', (secret) => {
+    const { fake } = makeFake();
+    // @ts-expect-error: a program without types may pass a number.
+    const make = () => createWebhookSender({ target: accept, fake, secret });
+    expect(make).toThrow(ConfigurationError);
+  });
+});
+
 describe('sender.probe', () => {
   it.each([
     [200, true],

@@ -236,6 +236,48 @@ test.each([
   expect(seen).toBe(url);
 });
 
+test.each<[string, unknown, string]>([
+  ['text', 'a "text"', 'a "text"'],
+  ['bytes', new TextEncoder().encode('bytes'), 'bytes'],
+  ['an object', { a: 1 }, '{"a":1}'],
+])(
+  'a host that has parsed the body as %s → a handler of your own reads the same text',
+  async (_title, body, text) => {
+    let seen: string | undefined;
+    await receive(Object.assign(await readRequest(), { body }), async (request) => {
+      seen = await request.text();
+      return new Response();
+    });
+    expect(seen).toBe(text);
+  },
+);
+
+test('HEAD → the request has no body', async () => {
+  let seen: unknown;
+  const response = await receive(makeIncoming('HEAD'), async (request) => {
+    seen = request.body;
+    return new Response();
+  });
+  expect([response.statusCode, seen]).toEqual([200, null]);
+});
+
+describe('a handler that throws', () => {
+  const failing = () => Promise.reject(new Error('bug'));
+
+  test('a host with next → the error goes to next, and nothing is sent', async () => {
+    const incoming = makeIncoming();
+    const response = new ServerResponse(incoming);
+    const next = vi.fn();
+    await toNodeHandler(failing)(incoming, response, next);
+    expect(next.mock.calls).toEqual([[new Error('bug')]]);
+    expect(response.headersSent).toBe(false);
+  });
+
+  test('a host without next → 500', async () => {
+    expect(await receive(makeIncoming(), failing)).toMatchObject({ statusCode: 500, headersSent: true });
+  });
+});
+
 // No web-standard request can hold TRACE.
 test.each(['GET', 'TRACE'])('%s → 405 with Allow', async (method) => {
   const response = await receive(makeIncoming(method), makeHandler());
