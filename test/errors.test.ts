@@ -231,6 +231,16 @@ describe('two copies of the package', () => {
     return copy;
   };
 
+  test('Error.stackTraceLimit 0 → the stack is the name and the message alone', async () => {
+    const limit = Error.stackTraceLimit;
+    const { client } = makeClient({ status: 500 }, { retry: false });
+    Error.stackTraceLimit = 0;
+    const error = Object(
+      await catchRejection(client.couriers.list()).finally(() => (Error.stackTraceLimit = limit)),
+    );
+    expect(error.stack).toBe(`${error.name}: ${error.message}`);
+  });
+
   test('a ConnectionError without `isPermanent` → may succeed later', () => {
     expect(new ConnectionError('x', { neverSent: true }).isPermanent).toBe(false);
   });

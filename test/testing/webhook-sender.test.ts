@@ -195,10 +195,10 @@ describe('a receiver that does not accept', () => {
 
 describe('what a receiver gets and the history keeps', () => {
   it('a sender without onSent → nothing is logged', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { sender } = await makeSender(accept);
     await sender.flush();
-    expect(warn).not.toHaveBeenCalled();
+    expect(error).not.toHaveBeenCalled();
   });
 
   it('a probe → HEAD without a content type', async () => {
