@@ -153,14 +153,16 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * Stops polling a tracker; no update of this tracker follows, even if a poll is in flight.
    *
    * @param id - the id as it was given
-   * @returns true if the tracker was still polled
+   * @returns false if the tracker is not polled and has no unread update
    */
   delete(id: string): boolean {
     const tracker = this.#trackers.get(id);
+    const unread = this.#unread.filter((outcome) => outcome.id !== id);
+    const wasKnown = tracker !== undefined || unread.length < this.#unread.length;
     if (tracker !== undefined) this.#remove(tracker);
-    this.#unread = this.#unread.filter((outcome) => outcome.id !== id);
+    this.#unread = unread;
     this.#wake();
-    return tracker !== undefined;
+    return wasKnown;
   }
 
   protected override async *produce(): AsyncGenerator<Item, void, undefined> {
