@@ -35,7 +35,7 @@ const CHANGES: readonly Change[] = [
   },
   {
     fields: IDS,
-    // No program reads a number with a larger exponent, so "1234E567" is an id.
+    // An exponent from 300 does not match: no spreadsheet reads "1234E567" as a number, so it is an id.
     pattern: /^[-+]?(?:\d+[.,]?\d*|[.,]\d+)E[-+]?[0-2]?\d{1,2}$/i,
     fault: 'is a number with an exponent, and may have lost digits',
     advice: 'format the column as text, and enter the number again',
@@ -69,7 +69,7 @@ const CHANGES: readonly Change[] = [
   {
     fields: IDS,
     pattern: /^(?:#N\/A|#NV|#[\p{Lu}\d/_]+[!?]|#{2,}|Err:\d+)$/u,
-    fault: 'is the error of a formula or of a narrow column',
+    fault: 'is what a spreadsheet shows for a wrong formula or in a narrow column',
     advice: 'correct the formula, or widen the column',
   },
   {

@@ -153,9 +153,9 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
 }
 
 /**
- * Finds the newest event of a shipment. Do not take the status of the shipment from this event: if a courier notes an earlier scan
- * after the delivery, this scan is the newest event, but the shipment stays delivered. The status is `shipment.statusMilestone`
- * (docs/service.md 5.6).
+ * Finds the newest event of a shipment. Do not take the status of the shipment from this event: a courier can note a scan with a
+ * time after the delivery. This scan is then the newest event, but the shipment stays delivered. The status is
+ * `shipment.statusMilestone` (docs/service.md 5.6).
  *
  * @param events - events of one shipment, of results or of webhooks, in any order
  * @returns the last event of `sortEvents` that has a readable time, else the last event; undefined for an empty list

@@ -127,7 +127,7 @@ export async function execute<T>(
           wrapFetch: (start) => {
             // The call may have ended while the key function ran.
             signal.throwIfAborted();
-            // `settled` is what the hook waits for. It has its value, because `sendRequest` waits for the key first.
+            // The hook waits for `settled`. It is set before this function runs, because `sendRequest` first waits for the key.
             return report.wrapRequest(start, settled);
           },
           onSend: () => {

@@ -77,8 +77,8 @@ const CERTIFICATE_CODE =
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
 /**
- * Verdicts for errors whose code is missing or too general. Each pattern matches from the beginning of the message, because the
- * text of a gateway can mention a refused connection, too.
+ * Verdicts for errors whose code is missing or too general. Each pattern matches from the beginning of the message: later parts can
+ * quote a gateway that reports a refused connection of its own.
  */
 const VERDICT_BY_MESSAGE: readonly (readonly [RegExp, Verdict])[] = [
   [/^bad port$/, BLOCKED_PORT],
@@ -155,7 +155,8 @@ function judge(error: unknown, remaining = MAX_CAUSES): Verdict | undefined {
   }
   const inner = judge(error.cause, remaining - 1);
   if (own === undefined || inner === undefined) return own ?? inner;
-  // The error and its cause must both prove that nothing was sent: a wrapper of `fetch` may have sent the request before its retry.
+  // The error and its cause must both prove that nothing was sent. If a wrapper of `fetch` retries, one of the two can be from an
+  // attempt that was sent.
   if (!own.neverSent || !inner.neverSent) return MAYBE_SENT;
   return own.advice === undefined ? inner : own;
 }

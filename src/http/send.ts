@@ -124,7 +124,7 @@ export async function sendRequest(
         attempt.wrapFetch(() => {
           attempt.onSend();
           // Read `fetch` at each request, because a test may mock it later. Pass a URL and plain options, because the `fetch` of
-          // another library cannot read a `Request` of this runtime. So ky gets no headers and no body: only its URL is used.
+          // another library cannot read a `Request` of this runtime. Ky gets no headers and no body, because only its URL is used.
           const fetch = config.fetch ?? globalThis.fetch;
           const url = outgoing instanceof Request ? outgoing.url : String(outgoing);
           const init = {

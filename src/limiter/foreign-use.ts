@@ -35,7 +35,7 @@ export class ForeignUse {
   #leastAvailable = Number.POSITIVE_INFINITY;
   #gapEndsAt = Number.POSITIVE_INFINITY;
   opensAt = Number.NEGATIVE_INFINITY;
-  /** When `updateMaxOut` may return another number: at the end of the period or, before others were noticed, of the gap. */
+  /** When `updateMaxOut` may return another number: the end of the period, or the end of the gap if others were not noticed yet. */
   changesAt = Number.POSITIVE_INFINITY;
 
   /**

@@ -150,7 +150,10 @@ export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
 /** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
 const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
-/** If the body of a 429 takes longer than this, only the headers count. The pause is then extended before its first window ends. */
+/**
+ * If the body of a 429 takes longer than this, the headers alone decide. It is shorter than a window, so that the pause is extended
+ * before its first window ends.
+ */
 const MAX_BODY_DELAY_MS = WINDOW_MS / 2;
 
 /** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
@@ -188,7 +191,10 @@ export function createPermit<BucketToken extends Token>(
     if (!isQuotaUsedUp) owner.onPause(until, systemClock.now());
   }
 
-  /** Only the body tells a used-up quota from the rate limit. So this pauses for one window, and `settlePause` for the rest. */
+  /**
+   * Only the body shows whether the quota or the rate limit is exceeded. So this pauses for one window, and `settlePause` extends the
+   * pause to the time that the headers ask for.
+   */
   function pause(pauseMs: number, now: number): void {
     owner.onPause(now + Math.min(pauseMs, WINDOW_MS), now);
     if (pauseMs <= WINDOW_MS) return;

@@ -89,9 +89,10 @@ export interface PollInfo {
 /**
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
- * A call runs its hooks in this order: `onStart`; for each attempt `aroundAttempt`, `onRequest`, then exactly one of `onResponse`
- * and `onError`; between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook. If the option
- * `hooks` is a list, the hooks of its objects are called in the order of the list, and the first `aroundAttempt` is the outermost.
+ * A call runs its hooks in this order: `onStart`; for each attempt `aroundAttempt` and, if its request is sent, `onRequest` and then
+ * exactly one of `onResponse` and `onError`; between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs
+ * no hook. If the option `hooks` is a list, the hooks of its objects are called in the order of the list, and the first
+ * `aroundAttempt` is the outermost.
  */
 export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */

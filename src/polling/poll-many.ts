@@ -175,8 +175,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       for (;;) {
         this.endSignal.throwIfAborted();
-        // These two go on in the background, and wake the loop after each change. Neither wakes it before its first `await`, so
-        // `#waitForChange` misses no change.
+        // These two go on in the background, and wake the loop after each change. Both wait at least once before they wake the loop,
+        // so `#waitForChange` misses no change.
         void this.#readBatch(source);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll();
@@ -395,7 +395,7 @@ function checkPollOptions(config: Config, id: string, options: PollOptions) {
   return { ...checkOptions(pollOptions, options, undefined, config.maskKey), concurrency: 1 };
 }
 
-/** Polls one tracker; the stream ends with the failure that ends its polling, or that `toUpdate` throws. */
+/** Polls one tracker. If a failure ends the polling, or if `toUpdate` throws, the stream ends with this error. */
 function pollOne(
   config: Config,
   id: string,

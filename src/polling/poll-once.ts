@@ -237,7 +237,7 @@ export function isPermanent(error: unknown): boolean {
   return isUnknownTracker || error instanceof RequestValidationError;
 }
 
-/** Returns the time until which the service asks to wait, on the clock of the machine; at most the longest interval from now. */
+/** Returns the time of `systemClock` until which the service asks to wait; it is at most `MAX_TIMER_MS` from now. */
 export function getWaitUntil(error: unknown): number {
   const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
   return systemClock.now() + Math.min(retryAfterMs, MAX_TIMER_MS);

@@ -132,7 +132,7 @@ interface Entry<Item, Result> {
  * alone, and tried again for a while, so that only the items in conflict wait. If a statement fails for another reason, the calls of
  * its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected is not sent any more.
  *
- * @param send - sends one statement for all items, and resolves to a result for each, or to a promise of it
+ * @param send - sends one statement for all items, and resolves to a list with a result, or a promise of a result, for each item
  * @param resolveConflict - finds the result of an item whose last try met a conflict. Default: rejects with the error of that try
  */
 export function batched<Item, Result>(

@@ -79,8 +79,8 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
 
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
- * If `hasKind` returns false for an item, the first such item is the only one that is reported. Without this rule, the issues of
- * earlier items could fill the list before it is reached.
+ * If `hasKind` returns false for an item, only the first such item is reported. Without this rule, 20 issues of earlier items could
+ * hide it.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */

@@ -148,7 +148,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     const controller = new AbortController();
     return new Promise((resolve) => {
       const timer = systemClock.setTimeout(() => {
-        // Once the inbox works, the work goes on after the deadline.
+        // Work that the inbox has begun goes on after the deadline.
         if (!underWay.has(controller)) controller.abort();
         resolve(respond('deadline', request));
       }, deadlineMs);
@@ -193,8 +193,8 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
   }
 
   /**
-   * @param error - passed to `onRefused`. Left out if the method is wrong, or if the handler is closing, because the service then
-   * delivers the webhook again; without an error, `onRefused` is not called
+   * @param error - passed to `onRefused`, which is not called without an error. A wrong method has no error, and a handler that is
+   * closing has none, because the service delivers the webhook again
    */
   function refuse(request: Request, reason: WebhookRefusal['reason'], error?: unknown): Response {
     const response = respond(reason, request);

@@ -115,7 +115,7 @@ export class WebhookInbox {
     const plan = planJobs(parsed.messages, checked, account);
     const { jobs, items } = plan;
     const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
-    // Each round tries the open jobs once. Rounds follow while a tracker is busy, and then those for what was put off.
+    // Each round tries the open jobs once. More rounds follow while a tracker is busy, and then for the events that were put off.
     let isLastTurn = false;
     for (let tries = 0; items.some(isOpen) && canGoOn(); tries += 1) {
       const busyTrackers = new Set<string>();
@@ -149,8 +149,8 @@ export class WebhookInbox {
     const lease = new Lease(this.#settings, job.items.filter(isOpen));
     await lease.claim();
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
-    // An event that has failed so often may end the process. Without `onDeadLetter`, handle the other events first.
-    // Then the loop below does nothing.
+    // An event with more than `maxAttempts` attempts may end the process. Without `onDeadLetter`, handle the other events first;
+    // `#deadLetter` then returns at once.
     if (onDeadLetter === undefined && !isLastTurn) setState(exhausted, 'putOff');
     for (const item of exhausted) {
       const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
