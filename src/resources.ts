@@ -180,7 +180,8 @@ export class TrackersResource {
   }
 
   /**
-   * Changes a tracker. Once the service has data, courier codes, countries and the shipping date cannot change (docs/service.md 3.11).
+   * Changes a tracker. Once the service has data, courier codes, countries and the shipping date cannot change
+   * (docs/service.md 3.11).
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param patch - at least one field; `isSubscribed: false` archives the tracker

@@ -241,7 +241,8 @@ export async function openFailures(path: string, input: CsvInput, overwrite: boo
     const key = findReasonKey(outcome);
     const known = reasons.get(key) ?? { text: reason, line, count: 0 };
     reasons.set(key, { ...known, count: known.count + 1 });
-    // An apostrophe in front keeps spreadsheets from running a reason as a formula. Imported cells stay as they are for the next import.
+    // An apostrophe in front keeps spreadsheets from running a reason as a formula. Imported cells stay as they are for the next
+    // import.
     const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
     const record = [...columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = count === 0;

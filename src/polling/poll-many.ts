@@ -175,8 +175,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       for (;;) {
         this.endSignal.throwIfAborted();
-        // These two go on in the background, and wake the loop after each change. Both wait at least once before they wake the loop,
-        // so `#waitForChange` misses no change.
+        // These two go on in the background, and wake the loop after each change. Both wait at least once before they wake the
+        // loop, so `#waitForChange` misses no change.
         void this.#readBatch(source);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll();

@@ -54,7 +54,7 @@ const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '
 /** Statements lock rows in this order, so that receivers do not deadlock. */
 const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
 
-/** The state of a row that was not claimed: the token of its lease, whether the event is done, and the time until its lease ends. */
+/** The state of a row that was not claimed: the token of its lease, whether the event is done, and how long the lease lasts. */
 const STATE = `token, NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
   ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms`;
 

@@ -30,7 +30,9 @@ export const shipmentDeliverySchema = namedRecord<ShipmentDelivery>()({
   service: nullish(z.string()),
   /** @deprecated Do not rely on it. */
   signedBy: nullish(z.string()),
-  /** Absent if the account lacks this add-on or there is no value (docs/service.md 2.8); the times have one of the forms of rule 2.5. */
+  /**
+   * Absent if the account lacks this add-on or there is no value (docs/service.md 2.8). The times have one of the forms of rule 2.5.
+   */
   aiPredictiveDeliveryDate: dateRangeSchema.optional(),
 });
 /** Facts about the delivery of a shipment. */
