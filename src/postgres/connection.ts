@@ -119,7 +119,7 @@ function lendsConnections(pool: Queryable): pool is ConnectionPool {
 /** An item of a call, which waits for its result. */
 interface Entry<Item, Result> {
   readonly item: Item;
-  readonly resolve: (result: Result | Promise<Result>) => void;
+  readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
   /** When the call was made, on `systemClock`. */
   readonly startedAt: number;
@@ -132,13 +132,13 @@ interface Entry<Item, Result> {
  * alone, and tried again for a while, so that only the items in conflict wait. If a statement fails for another reason, the calls of
  * its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected is not sent any more.
  *
- * @param send - sends one statement for all items, and resolves to a list with a result, or a promise of a result, for each item
+ * @param send - sends one statement for all items, and resolves to a list with a result for each item
  * @param resolveConflict - finds the result of an item whose last try met a conflict. Default: rejects with the error of that try
  */
 export function batched<Item, Result>(
   pool: Queryable,
   limitMs: number,
-  send: (connection: Queryable, items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
+  send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
   resolveConflict: (connection: Queryable, item: Item, error: unknown) => Promise<Result> = rethrow,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
   type Entries = readonly Entry<Item, Result>[];

@@ -64,14 +64,16 @@ interface CommitRequest {
   readonly retainMs: number;
 }
 
-/** A row of a reply; drivers may return numbers as text. */
+/** A row of a reply: of a read, or of a claim. Drivers may return numbers as text. */
 interface Row {
   readonly key: string;
-  /** The token of the lease, if the statement has not claimed the key. */
-  readonly token: string | null;
-  readonly attempts: unknown;
-  readonly done: boolean | null;
-  readonly retry_after_ms: unknown;
+  readonly token?: string | null;
+  readonly done?: boolean;
+  /** True if the lease or the retention has ended. */
+  readonly free?: boolean;
+  readonly lease_ms?: unknown;
+  readonly retention_ms?: unknown;
+  readonly attempts?: unknown;
 }
 
 /**
@@ -161,34 +163,54 @@ export class PostgresDedupeStore implements DedupeStore {
     await this.#release(keys.map((key) => ({ key: toStoredKey(key), token, uncounted: uncounted ? 1 : 0 })));
   }
 
-  /**
-   * A statement can claim each key only once, so only the first request for a key is sent. If this request acquires the key, later
-   * requests for the key with another token get `BUSY`. If a later request is a renewal, the next statement sends it.
-   */
-  async #sendClaims(
-    client: Queryable,
-    requests: readonly ClaimRequest[],
-  ): Promise<readonly (Claim | Promise<Claim>)[]> {
-    const sent = new Map<string, ClaimRequest>();
-    for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
-    const columns = toColumns([...sent.values()], 'key', 'token', 'leaseMs', 'retainMs');
-    const found = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
-    const rows = new Map(found.map((row) => [row.key, row]));
-    return requests.map((request) => {
-      const { key, token } = request;
+  /** Reads the keys first, because a read locks no rows and costs much less than a claim. Most duplicates need only the read. */
+  async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
+    const rows = await this.#read(client, [...new Set(requests.map(({ key }) => key))]);
+    const wanted = new Map<string, ClaimRequest>();
+    const aging = new Map<string, ClaimRequest>();
+    for (const request of requests) {
+      const { key, token, retainMs } = request;
       const row = rows.get(key);
-      const claim = row === undefined ? BUSY : toClaim(row);
-      if (sent.get(key)?.token === token) return claim;
-      if (row?.token === token) return this.#claim([request]).then(([renewed = BUSY]) => renewed);
-      return claim.status === 'acquired' ? BUSY : claim;
+      const isRenewal = row?.token === token;
+      const isFree = row === undefined || row.free === true;
+      // A statement can claim each key only once. A renewal replaces other requests, so that the lease is not lost.
+      if (isRenewal || (isFree && !wanted.has(key))) wanted.set(key, request);
+      // The retention begins again only if a tenth of it has passed, so that few duplicates cost a write.
+      else if (row?.done === true && Number(row.retention_ms) < 0.9 * retainMs) aging.set(key, request);
+    }
+    const attempts = await this.#acquire(client, [...wanted.values()]);
+    await this.#retain(client, [...aging.values()]);
+    return requests.map(({ key, token }) => {
+      const sent = wanted.get(key);
+      if (sent === undefined) return toClaim(rows.get(key));
+      const attempt = sent.token === token ? attempts.get(key) : undefined;
+      // Another receiver, or another request of this statement, has claimed the key since the read.
+      return attempt === undefined ? BUSY : { status: 'acquired', attempt };
     });
+  }
+
+  /** Claims keys. Resolves to the attempt of each key that is not held by another receiver. */
+  async #acquire(client: Queryable, requests: readonly ClaimRequest[]): Promise<ReadonlyMap<string, number>> {
+    if (requests.length === 0) return new Map();
+    const columns = toColumns(requests, 'key', 'token', 'leaseMs');
+    const rows = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
+    return new Map(rows.map(({ key, attempts }) => [key, Number(attempts)]));
+  }
+
+  async #retain(client: Queryable, requests: readonly ClaimRequest[]): Promise<void> {
+    if (requests.length > 0) await this.#run(client, 'retain', ...toColumns(requests, 'key', 'retainMs'));
   }
 
   /** Reads the state of a key whose row stayed locked. If the claim was a renewal, it has failed, but the lease is not lost. */
   async #readClaim(client: Queryable, { key, token }: ClaimRequest, error: unknown): Promise<Claim> {
-    const [row] = await this.#run(client, 'read', [key]);
+    const row = (await this.#read(client, [key])).get(key);
     if (row?.token === token) throw error;
-    return row === undefined ? BUSY : toClaim(row);
+    return toClaim(row);
+  }
+
+  async #read(client: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, Row>> {
+    const rows = await this.#run(client, 'read', keys);
+    return new Map(rows.map((row) => [row.key, row]));
   }
 
   async #sendCommits(client: Queryable, requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
@@ -204,7 +226,7 @@ export class PostgresDedupeStore implements DedupeStore {
 
   async #run(
     client: Queryable,
-    statement: 'claim' | 'read' | 'commit' | 'release' | 'purge',
+    statement: 'read' | 'claim' | 'retain' | 'commit' | 'release' | 'purge',
     ...values: readonly unknown[]
   ): Promise<readonly Row[]> {
     try {
@@ -231,8 +253,9 @@ function toStoredKey(key: string): string {
   return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
 
-function toClaim({ attempts, done, retry_after_ms: retryAfterMs }: Row): Claim {
-  if (attempts !== null) return { status: 'acquired', attempt: Number(attempts) };
-  if (done === true) return { status: 'done' };
-  return Number(retryAfterMs) > 0 ? { status: 'busy', retryAfterMs: Number(retryAfterMs) } : BUSY;
+/** The claim of a key that is not free, or whose row is locked. */
+function toClaim(row: Row | undefined): Claim {
+  if (row?.done === true && row.free !== true) return { status: 'done' };
+  const retryAfterMs = Number(row?.lease_ms);
+  return retryAfterMs > 0 ? { status: 'busy', retryAfterMs } : BUSY;
 }

@@ -54,9 +54,7 @@ const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '
 /** Statements lock rows in this order, so that receivers do not deadlock. */
 const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
 
-/** The state of a row that was not claimed: the token of its lease, whether the event is done, and how long the lease lasts. */
-const STATE = `token, NULL AS attempts, state = 'done' AND NOT ${FORGOTTEN} AS done,
-  ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms`;
+const remainingMs = (end: string) => `ceil(extract(epoch FROM ${end} - clock_timestamp()) * 1000)::float8`;
 
 /**
  * Builds the statements of a store; all times are on the server's clock. `$1` of `claim`, `commit` and `release` is a list of
@@ -83,43 +81,36 @@ PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 ${inboxTableSql(table)}
 END $migration$`,
 
-    // Returns the attempt of each claimed key, and the state of the other keys as it was when the statement began. A key that
-    // another receiver has claimed since then may be missing. After `$5` ms an unfinished key is forgotten. The INSERT leaves
-    // done keys out, because `ON CONFLICT` would lock their rows and make receivers wait for each other. The retention of a done
-    // key begins again only if a tenth of it has passed, so that few duplicates cost a write.
+    // The state of each known key. A missing or free key can be claimed.
+    read: `SELECT key, token, state = 'done' AND NOT ${FORGOTTEN} AS done, ${FREE} AS free,
+  ${remainingMs('lease_until')} AS lease_ms, ${remainingMs('expires_at')} AS retention_ms
+FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
+
+    // Returns the attempt of each claimed key. After `$4` ms an unfinished key is forgotten. `ON CONFLICT` locks the rows of keys
+    // that are not free, so leave out keys that are known to be done: receivers would wait for each other.
     claim: `WITH ${setting}, claimed AS (
   INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
-  SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($5, wanted.lease_ms)')}
-  FROM setting, unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms)
-  WHERE NOT EXISTS (
-    SELECT FROM ${name} AS known
-    WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
-  ) ${IN_ORDER}
+  SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
+  FROM setting, unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${IN_ORDER}
   ON CONFLICT (key) DO UPDATE SET
     state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
     attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
     expires_at = excluded.expires_at
   WHERE inbox.token = excluded.token OR ${FREE}
   RETURNING key, attempts
-), retained AS (
-  UPDATE ${name} AS done SET expires_at = ${endAfter('kept.retain_ms')}
-  FROM (
-    SELECT inbox.key, wanted.retain_ms
-    FROM unnest($1::text[], $4::float8[]) AS wanted (key, retain_ms)
-    JOIN ${name} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done' AND NOT ${FORGOTTEN}
-      AND inbox.expires_at < ${endAfter('0.9 * wanted.retain_ms')}
-    FOR UPDATE OF inbox SKIP LOCKED
-  ) AS kept WHERE done.key = kept.key
 )
-SELECT key, NULL AS token, attempts, NULL AS done, NULL AS retry_after_ms FROM claimed
+SELECT key, attempts FROM claimed
 UNION ALL
-SELECT key, ${STATE}
-FROM ${name} AS inbox WHERE key = ANY ($1::text[]) AND key NOT IN (SELECT key FROM claimed)
-UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL FROM setting WHERE ${restore} IS NULL`,
+SELECT NULL, NULL FROM setting WHERE ${restore} IS NULL`,
 
-    // The state of a key whose row is locked.
-    read: `SELECT key, ${STATE} FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
+    // Begins the retention of done keys again.
+    retain: `UPDATE ${name} AS done SET expires_at = ${endAfter('kept.retain_ms')}
+FROM (
+  SELECT inbox.key, wanted.retain_ms
+  FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms)
+  JOIN ${name} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done'
+  FOR UPDATE OF inbox SKIP LOCKED
+) AS kept WHERE done.key = kept.key`,
 
     commit: `WITH ${setting}, done AS (
   INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)

@@ -13,23 +13,26 @@ type GetError = (key: string, tries: number, count: number) => Error | undefined
 
 /** A pool like that of `pg`. A statement fails if `getError` finds an error for one of its keys. */
 class ConflictingDatabase {
-  /** The keys of each statement. */
+  /** The keys of each write. */
   readonly sent: (readonly string[])[] = [];
   /** Whether each connection was destroyed when it came back. */
   readonly destroyed: boolean[] = [];
   readonly #getError: GetError;
-  /** Row of a statement that reads the state of a key. */
-  readonly #row: object | undefined;
+  /** The replies of the reads; the last one is repeated. */
+  readonly #reads: object[][];
   readonly totalCount = 0;
 
-  constructor(getError: GetError, row?: object) {
+  constructor(getError: GetError, ...reads: object[][]) {
     this.#getError = getError;
-    this.#row = row;
+    this.#reads = reads;
   }
 
   readonly query = async (text: string, [keys]: unknown[] = []) => {
     const sent = keys as string[]; // The store sends its keys as the first value.
-    if (text.startsWith('SELECT')) return { rows: this.#row === undefined ? [] : [this.#row] };
+    if (text.startsWith('SELECT')) {
+      const [rows = []] = this.#reads.length > 1 ? this.#reads.splice(0, 1) : this.#reads;
+      return { rows };
+    }
     this.sent.push(sent);
     for (const key of sent) {
       const tries = this.sent.filter((others) => others.includes(key)).length;
@@ -72,24 +75,24 @@ describe.each([
 
 describe('a key that stays locked', () => {
   test.each([
-    ['no row yet → busy for one second', undefined, { status: 'busy', retryAfterMs: 1_000 }],
+    ['no row yet → busy for one second', [[]], { status: 'busy', retryAfterMs: 1_000 }],
     [
       'a row of a failed event → busy for one second',
-      { key: 'locked', token: null, attempts: null, done: false, retry_after_ms: null },
+      [[{ key: 'locked', token: null, done: false, free: true, lease_ms: null }]],
       { status: 'busy', retryAfterMs: 1_000 },
     ],
     [
-      'a row leased by another receiver → busy until that lease ends',
-      { key: 'locked', token: 'theirs', attempts: null, done: false, retry_after_ms: '250' },
+      'a row that another receiver leases meanwhile → busy until that lease ends',
+      [[], [{ key: 'locked', token: 'theirs', done: false, free: false, lease_ms: '250' }]],
       { status: 'busy', retryAfterMs: 250 },
     ],
     [
       'a row that is done meanwhile → done',
-      { key: 'locked', token: null, attempts: null, done: true, retry_after_ms: null },
+      [[], [{ key: 'locked', token: null, done: true, free: false, lease_ms: null }]],
       { status: 'done' },
     ],
-  ])('%s', async (_title, row, claim) => {
-    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, row) });
+  ])('%s', async (_title, reads, claim) => {
+    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, ...reads) });
     expect(await settleInVirtualTime(() => store.claim(['free', 'locked'], LEASE))).toEqual([
       { status: 'acquired', attempt: 1 },
       claim,
@@ -97,8 +100,8 @@ describe('a key that stays locked', () => {
   });
 
   test('a renewal → rejects with the error of the lock, because another receiver has not taken over', async () => {
-    const row = { key: 'locked', token: 'mine', attempts: null, done: false, retry_after_ms: 5_000 };
-    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, row) });
+    const row = { key: 'locked', token: 'mine', done: false, free: false, lease_ms: 5_000 };
+    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, [row]) });
     await expect(settleInVirtualTime(() => store.claim(['locked'], LEASE))).rejects.toThrow('SQLSTATE 55P03');
   });
 
@@ -191,7 +194,9 @@ test.each([
 ])('commandTimeoutMs %s → a statement waits for a lock for %s ms', async (commandTimeoutMs, lockTimeout) => {
   const settings: unknown[] = [];
   const query = async (text: string) => {
-    settings.push(/set_config\('lock_timeout', '(\d+)', true\)/.exec(text)?.[1]);
+    // A read waits for no lock.
+    if (!text.startsWith('SELECT'))
+      settings.push(/set_config\('lock_timeout', '(\d+)', true\)/.exec(text)?.[1]);
     return { rows: [] };
   };
   const store = new PostgresDedupeStore({ pool: { query }, commandTimeoutMs });

@@ -28,9 +28,9 @@ function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
 
-/** A database that replies with these rows. */
-function scripted(rows: unknown[]): Queryable {
-  return { query: async () => ({ rows }) };
+/** A database that replies to the read of a claim, and then to its claim. */
+function scripted(...replies: unknown[][]): Queryable {
+  return { query: async () => ({ rows: replies.shift() ?? [] }) };
 }
 
 describe('contract', () => {
@@ -38,14 +38,24 @@ describe('contract', () => {
 });
 
 describe('claim', () => {
-  test.each([
-    ['released', [{ key: 'a', attempts: null, done: false, retry_after_ms: null }]],
-    ['claimed first by another receiver', []],
-  ])('a key that is %s during the claim → busy for one second', async (_title, rows) => {
-    const racing = new PostgresDedupeStore({ pool: scripted(rows) });
+  test('a key that another receiver claims after the read → busy for one second', async () => {
+    const racing = new PostgresDedupeStore({ pool: scripted([], []) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'busy', retryAfterMs: 1_000 },
     ]);
+  });
+
+  test('a lease that another receiver takes over after the read → the renewal is busy', async () => {
+    const held = [{ key: 'a', token: 'mine', done: false, free: true }];
+    const racing = new PostgresDedupeStore({ pool: scripted(held, []) });
+    expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
+  });
+
+  test('keys that are done → one statement, which reads them', async () => {
+    await store.commit(['a', 'b'], { retainMs: DAY_MS });
+    const query = vi.spyOn(database, 'query');
+    const found = await store.claim(['a', 'b'], { token: 'mine', ...MINUTE });
+    expect([found, query.mock.calls.length]).toEqual([Array(2).fill({ status: 'done' }), 1]);
   });
 
   test.each([undefined, 'gone', new Error('terminating connection')])(
@@ -59,10 +69,8 @@ describe('claim', () => {
   );
 
   test('a driver that returns numbers as strings → numbers', async () => {
-    const texts = scripted([
-      { key: 'a', attempts: '3', done: null, retry_after_ms: null },
-      { key: 'b', attempts: null, done: false, retry_after_ms: '250' },
-    ]);
+    const read = { key: 'b', token: 'theirs', done: false, free: false, lease_ms: '250' };
+    const texts = scripted([read], [{ key: 'a', attempts: '3' }]);
     expect(
       await new PostgresDedupeStore({ pool: texts }).claim(['a', 'b'], { token: 'mine', ...MINUTE }),
     ).toEqual([
@@ -188,12 +196,12 @@ test.each([undefined, null, 'postgres://localhost', {}])('%j as pool → Configu
 });
 
 describe('calls that share a statement', () => {
-  test('several claims of different keys → one statement, each claim with its own token', async () => {
+  test('several claims of different keys → one read and one claim, each key with its own token', async () => {
     const query = vi.spyOn(database, 'query');
     const found = await Promise.all(
       ['a', 'b', 'c', 'd'].map((key) => store.claim([key], { token: `token-${key}`, ...MINUTE })),
     );
-    expect(query).toHaveBeenCalledOnce();
+    expect(query).toHaveBeenCalledTimes(2);
     expect(found.flat()).toEqual(Array(4).fill({ status: 'acquired', attempt: 1 }));
     await store.release(['c'], { token: 'token-b' });
     expect(await store.claim(['c'], { token: 'other', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
@@ -219,6 +227,17 @@ describe('calls that share a statement', () => {
     ]);
     expect(mine).toEqual([{ status: 'acquired', attempt: 1 }]);
     expect(theirs).toMatchObject([{ status: 'acquired' }, { status: 'busy' }]);
+  });
+
+  test('a claim before the renewal of a lease that has ended → the renewal keeps the lease', async () => {
+    await store.claim(['a'], { token: 'holder', leaseMs: 1_000 });
+    pass(2_000);
+    const [theirs, renewal] = await Promise.all([
+      store.claim(['a'], { token: 'theirs', ...MINUTE }),
+      store.claim(['a'], { token: 'holder', ...MINUTE }),
+    ]);
+    expect(renewal).toEqual([{ status: 'acquired', attempt: 1 }]);
+    expect(theirs).toMatchObject([{ status: 'busy' }]);
   });
 
   test('leases of several lengths → each lasts as long as its claim requested', async () => {
