@@ -7,6 +7,8 @@ export interface FleetRunOptions {
   readonly receivers: Omit<ReceiverConfig, 'journal'>;
   readonly size: number;
   readonly traffic: Traffic;
+  /** How many events are sent before the traffic, without kills and outside of the measured time. Default: 0. */
+  readonly warmUpEvents?: number | undefined;
   /** How many receivers are killed, spread over the traffic at random. */
   readonly kills: number;
   /** The receivers run these programs in turn. Default: `RECEIVER`. */
@@ -29,12 +31,14 @@ export interface FleetRunReport extends SendReport, Audit {
 
 /** Sends traffic to a fleet of receiver processes, kills some of them, and audits the journals. */
 export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport> {
-  const { receivers, size, traffic, kills, programs } = options;
+  const { receivers, size, traffic, warmUpEvents = 0, kills, programs } = options;
   const fleet = await Fleet.start(receivers, size, programs);
   const killAt = Array.from({ length: kills }, () => 0.05 + Math.random() * 0.75).sort();
   let sent: SendReport;
   let journals: readonly Journal[] = [];
   try {
+    const warmUp = { ...traffic, events: warmUpEvents, firstEvent: traffic.events };
+    await sendTraffic(warmUp, () => fleet.urls());
     sent = await sendTraffic(
       traffic,
       () => fleet.urls(),
@@ -48,7 +52,7 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
   } finally {
     journals = await fleet.stop();
   }
-  const keys = Array.from({ length: traffic.events }, (_, event) => buildKey(event));
+  const keys = Array.from({ length: traffic.events + warmUpEvents }, (_, event) => buildKey(event));
   return { ...sent, ...audit(keys, journals), kills: fleet.kills };
 }
 

@@ -10,6 +10,8 @@ const RETRY_PAUSE_MS = 50;
 export interface Traffic {
   /** How many different events. */
   readonly events: number;
+  /** Number of the first event. Default: 0. */
+  readonly firstEvent?: number;
   /** How often each of them is delivered. */
   readonly copies: number;
   /** The most events that one webhook holds. */
@@ -40,7 +42,7 @@ export function buildKey(event: number): string {
 export async function sendTraffic(
   traffic: Traffic,
   listUrls: () => readonly string[],
-  onAccepted: (share: number) => void,
+  onAccepted: (share: number) => void = () => {},
 ): Promise<SendReport> {
   const startedAt = performance.now();
   const webhooks = buildWebhooks(traffic);
@@ -72,9 +74,9 @@ export async function sendTraffic(
   return { webhooks: total, responses, elapsedMs: performance.now() - startedAt };
 }
 
-function buildWebhooks({ events, copies, perWebhook }: Traffic): string[] {
+function buildWebhooks({ events, firstEvent = 0, copies, perWebhook }: Traffic): string[] {
   const shuffled = Array.from({ length: events * copies }, (_, index) => ({
-    item: buildItem(index % events),
+    item: buildItem(firstEvent + (index % events)),
     place: Math.random(),
   })).sort((a, b) => a.place - b.place);
   const webhooks: string[] = [];
