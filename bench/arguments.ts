@@ -22,7 +22,7 @@ type Values<Options> = {
     : boolean;
 };
 
-/** Reads the arguments of a program. `--help` prints its options; an argument that it does not know ends it with one line. */
+/** Reads the arguments of a program. `--help` prints the options. An unusable argument ends the program with one line. */
 export function readArguments<const Options extends Readonly<Record<string, OptionHelp>>>(
   program: Program<Options>,
 ): { readonly values: Values<Options>; readonly parts: readonly string[] } {

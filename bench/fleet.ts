@@ -44,7 +44,7 @@ async function compareLimiters(): Promise<void> {
   const chosen = cases.filter(({ name }) => name.includes(only));
   const compared = chosen.filter(({ contenders }) => contenders === undefined);
   const alone = chosen.filter(({ contenders }) => contenders !== undefined);
-  /** Two cases of one contender each are as many processes as the largest case with all contenders, so they run side by side. */
+  /** Two cases with four processes each need no more processes than the largest case, which has eight, so they run side by side. */
   const turns = [
     ...compared.map((each) => [each]),
     ...alone.flatMap((each, index) =>

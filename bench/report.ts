@@ -26,7 +26,7 @@ export function describeRun(...libraries: readonly string[]): string {
 
 function describeCommit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  // The programs of one day write results one after the other, and these change no code.
+  // Ignore changed files in `results/`: a program that ran before may have written them, and they change no code.
   const isChanged = git('status', '--porcelain', '--', 'src', 'bench/*.ts', 'package-lock.json') !== '';
   return `commit ${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`;
 }

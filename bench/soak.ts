@@ -3,8 +3,8 @@
  * every kind of inbox, and `RedisLimiter` among all five, on real HTTP, Redis and PostgreSQL. Then the program counts lost and
  * repeated events and leftover processes, and exits with 1 when a promise was broken.
  *
- * `npm run bench:soak` takes 15 minutes and writes a table of `README.md`; `-- --minutes <number>` is a shorter run, which only
- * prints. The program needs Redis and PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
+ * `npm run bench:soak` causes failures for 15 minutes and writes a table of `README.md`; a shorter run with `-- --minutes <number>`
+ * only prints. The program needs Redis and PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const WHOLE_MINUTES = 15;
 const MAX_GROWTH_PERCENT = 5;
 /** A `MemoryDedupeStore` needs about this much for each key that it remembers. */
 const BYTES_PER_KEY = 260;
-/** Processes continue without Redis, and a stalled attempt times out, within this time even on a busy machine. */
+/** Within this time, processes continue without Redis and a stalled attempt times out, even on a busy machine. */
 const MAX_SECONDS_WITHOUT_CALLS = 15;
 /** On a busy machine, a timer may end a call this much later. */
 const LATE_SECONDS = 2;

@@ -1,6 +1,6 @@
 /**
- * Measures webhooks in two parts: `receivers` (each store against a receiver written by hand) and `stores` (fleets of receivers
- * that are killed meanwhile, and fleets written by hand).
+ * Measures webhooks in two parts: `receivers` (each store against a receiver written by hand) and `stores` (four receivers on each
+ * store, and four written by hand, both without and with kills).
  *
  * `npm run bench:webhooks` runs both and writes `results/webhooks-receivers.json` and `results/webhooks-stores.json`;
  * `-- receivers` runs one part. `-- --quick` takes fewer events and rounds, and only prints. The program needs Redis and

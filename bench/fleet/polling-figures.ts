@@ -48,6 +48,6 @@ export function formatPolling({ measuredOn, runs }: PollingResult): string {
     `${run.roundSeconds.toFixed(0)} s`,
     isTargetReached(run) ? 'reached' : 'MISSED',
   ]);
-  const target = `0 and 0, >= ${MIN_SHARE_PERCENT}%, max < interval`;
+  const target = `Target: no 429s, no failed polls, used share >= ${MIN_SHARE_PERCENT}%, max lag < interval`;
   return `${markdownTable([...head, target], rows)}\n\nMeasured on ${measuredOn}.`;
 }

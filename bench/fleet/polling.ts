@@ -24,7 +24,7 @@ const JITTER_MS = 40;
 /** Describes a run of the workers. */
 interface PollingCase {
   readonly name: string;
-  /** The limit is so many times higher, and the times of the recipe are so many times shorter. */
+  /** The limit is multiplied by this number, and the times of the recipe are divided by it. */
   readonly speed: number;
   /** The priority of the polls. Default: that of `pollOnce`, which is `background`. */
   readonly priority?: 'interactive';
@@ -89,7 +89,7 @@ export async function runPollingCase(
       failed: sum(outcomes.map(({ failed }) => failed)),
       sharePercent: (100 * polls) / (limit * seconds),
       p99LagSeconds: lags[Math.ceil(0.99 * lags.length) - 1] ?? Number.NaN,
-      // A tracker that nobody polls has no lag of a poll, so look at the trackers that are due, too.
+      // The lag of a tracker is recorded when a worker leases it, so also look at the trackers that still wait.
       maxLagSeconds: Math.max(lags.at(-1) ?? Number.NaN, overdueSeconds),
       roundSeconds: (TRACKERS * seconds) / polls,
     };
@@ -139,7 +139,7 @@ SELECT gen_random_uuid(), now() + $2 * interval '1 second' * place / $1 FROM gen
         [TRACKERS, intervalSeconds],
       );
     },
-    /** Reads for how many seconds a tracker has been due at most. */
+    /** Reads for how many seconds the longest waiting tracker has been due. */
     readLag: async (): Promise<number> => {
       const { rows } = await pool.query<{ lag: number }>(
         'SELECT extract(epoch FROM now() - min(due_at))::float8 AS lag FROM polled_trackers',

@@ -93,7 +93,8 @@ function finish(svg: string, facts: readonly string[]): string {
   ];
   return (
     svg
-      // ECharts adds styles and data for the mouse, which an image does not get. Their names differ in each drawing.
+      // Remove the styles and data that ECharts adds for the mouse. An image cannot use them, and their names differ in each
+      // drawing.
       .replaceAll(/ (?:class|ecmeta_\w+)="[^"]*"/g, '')
       .replace(/<style[\s\S]*<\/style>/, STYLE)
       .replace(

@@ -30,7 +30,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       'ratelimit-limit': '1000000',
       'ratelimit-remaining': '999999',
       'ratelimit-reset': '1',
-      // An id that contains the key would cost the client the masking of it.
+      // This id does not contain the key. Otherwise the client would spend time on masking the key.
       'x-request-id': 'b1946ac9-2f6a-4e0b-9a5c-6d0c5b7e3f21',
     });
     response.end(body);

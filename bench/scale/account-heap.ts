@@ -44,7 +44,7 @@ async function measureBytesPerAccount(calls: number): Promise<number> {
     for (let call = 0; call < calls; call += 1) await client.trackers.results('t1');
   }
   const bytes = ((await usedHeapBytes()) - heapBefore) / ACCOUNTS;
-  // Use the map once more, so that it was not collected before.
+  // Use the map once more, so that it is not collected before the heap is measured.
   if (clients.size !== ACCOUNTS) throw new Error(`Expected ${ACCOUNTS} clients, got ${clients.size}`);
   return bytes;
 }

@@ -87,7 +87,7 @@ export async function measureBulk(clock: VirtualClock, count: number, latencyMs:
   const growthMb = (Math.max(...heaps) - (heaps[0] ?? 0)) / 1e6;
   const figure = {
     name: `createMany of ${formatCount(count)} inputs, responses after ${latencyMs} ms`,
-    found: `${overPercent.toFixed(1)}% over (${seconds.toFixed(1)} s for ${idealSeconds.toFixed(1)} s), ${sharePercent.toFixed(1)}% of the limit, heap ${growthMb.toFixed(1)} MB, ${maxAhead} inputs ahead; ${formatCount(run.summary().created)} created, ${counts.refused} responses with 429`,
+    found: `${overPercent.toFixed(1)}% over (${seconds.toFixed(1)} s for ${idealSeconds.toFixed(1)} s), ${sharePercent.toFixed(1)}% of the limit, heap growth ${growthMb.toFixed(1)} MB, ${maxAhead} inputs ahead; ${formatCount(run.summary().created)} created, ${counts.refused} responses with 429`,
   };
   if (latencyMs > 10) return figure;
   return {

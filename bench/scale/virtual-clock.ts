@@ -7,8 +7,8 @@ interface Timer {
 const MAX_IDLE_TURNS = 1000;
 
 /**
- * Replaces the process's timers and clocks, so that a day takes only as long as its work. Time moves once everything that
- * can run without it has run.
+ * Replaces the process's timers and clocks, so that a day takes only as long as its work. After each turn of the event
+ * loop, time moves on to the next timer.
  */
 export class VirtualClock {
   /** There are dozens of timers at most, so a plain scan finds the next one. */
