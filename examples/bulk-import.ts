@@ -1,7 +1,7 @@
 // Imports 2,000 lines of CSV as trackers: reads only as fast as it sends, shows a progress bar and a summary by status, and
 // writes the failed rows to a CSV that can be imported again. Without TRACKING_BASE_URL, an embedded fake service allows 3
-// requests a second, refuses some rows and loses one response. The import takes 7 seconds. Copy to-copy/import-csv.ts into your app.
-// Run: npx tsx examples/bulk-import.ts [rows.csv]
+// requests a second, refuses some rows and loses one response. The import takes 7 seconds.
+// Copy to-copy/import-csv.ts into your app. Run: npx tsx examples/bulk-import.ts [rows.csv]
 import { createReadStream } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { COLUMNS, importCsv } from './to-copy/import-csv.ts';
 
 const ROWS = 2000;
 
-/** Makes a client of the service in the environment, or of a fake service with failures. */
+/** Creates a client for the service at `TRACKING_BASE_URL`, or for a fake service. */
 function makeClient(): TrackingClient {
   if (process.env['TRACKING_BASE_URL'] !== undefined) return new TrackingClient();
   const fake = createFakeTrackingService();

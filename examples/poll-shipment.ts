@@ -12,7 +12,7 @@ const hasService = process.env['TRACKING_BASE_URL'] !== undefined;
 const isLive = process.stdout.isTTY === true;
 const SPEED = 45_000;
 
-/** Makes a client of the service in the environment, or of a fake service that plays the shipment. */
+/** Creates a client for the service at `TRACKING_BASE_URL`, or for a fake service that plays the shipment. */
 function makeClient(): TrackingClient {
   if (hasService) return new TrackingClient();
   const fake = createFakeTrackingService({ play: 'delivered', speed: SPEED, resultsDelayMs: 1500 });

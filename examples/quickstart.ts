@@ -1,4 +1,4 @@
-// Demonstrates the package on loopback HTTP, without a key or a network: create and track shipments, import a thousand of them,
+// Demonstrates the package on loopback HTTP, without an API key or a network: create and track shipments, import a thousand,
 // receive duplicated and shuffled webhooks, poll one shipment to its end, and handle the failures of a first integration.
 // Copy from to-copy/ and docs/recipes/. Run: npm run demo
 import pc from 'picocolors';
@@ -94,7 +94,7 @@ function showCounts({ received, handled, duplicates }: Readonly<ReceivedCounts>)
     pc.green(`new ${String(handled).padStart(3)}`),
     pc.yellow(`duplicate ${String(duplicates).padStart(4)}`),
   ];
-  // Each scenario has six events.
+  // The scenario `delivered` has six events.
   webhookLine.update(numbers.join('   '), received / (FOLLOWED * 6 * 3));
 }
 await using receiver = await startReceiver(SECRET, showCounts);

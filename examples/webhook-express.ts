@@ -1,6 +1,6 @@
-// Receives webhooks with Express 5 on loopback HTTP, without a key, and keeps the newest status of each parcel: a fake service
-// sends each webhook three times, shuffled, and the database is down for the first two writes. Copy to-copy/express-webhooks.ts into your app.
-// Run: npx tsx examples/webhook-express.ts
+// Receives webhooks with Express 5 on loopback HTTP, without an API key, and keeps the newest status of each parcel: a fake service
+// sends each webhook three times, shuffled, and the database is down for the first two writes.
+// Copy to-copy/express-webhooks.ts into your app. Run: npx tsx examples/webhook-express.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pc from 'picocolors';

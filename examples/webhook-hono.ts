@@ -1,4 +1,4 @@
-// Receives webhooks with Hono on loopback HTTP, without a key: one callback for each message with its new events in order, a
+// Receives webhooks with Hono on loopback HTTP, without an API key: one callback for each message with its new events in order, a
 // proof of delivery, an unknown topic, and an event that keeps failing. Prints the response to each. Copy
 // to-copy/hono-webhooks.ts into your app. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
 // Receives webhooks whose events take effect exactly once: the key of the event and the app's own writes share a transaction, so
-// even a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without a key on a
-// PostgreSQL inside this process. If you pass the URL of a database, the example creates a schema in it, and drops this schema at
-// the end. Copy to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
+// even a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without an API key
+// on a PostgreSQL inside this process. If you pass the URL of a database, the example creates a schema in it, and drops this
+// schema at the end. Copy to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import pc from 'picocolors';

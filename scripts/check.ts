@@ -1,6 +1,6 @@
-// Runs every check: format, lint, types, docs, build, package lint, and all tests. Prints one line for each step, and what failed;
-// at the end, how many tests were skipped for which reason, and the count of all checks. Each step that is not a test suite
-// counts as one check. The output of each step is in `.tmp/check`.
+// Runs the checks of `npm test`: format, lint, types, docs, build, package lint, and the unit, contract and integration tests.
+// Prints one line for each step, and what failed; at the end, how many tests were skipped for which reason, and the count of all
+// these checks. Each step that is not a test suite counts as one check. The output of each step is in `.tmp/check`.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,7 +39,7 @@ const unitSteps: readonly Step[] = [
 const serverSteps: readonly Step[] = [
   { name: 'integration tests', command: 'vitest run', project: 'integration' },
 ];
-/** These steps need only the sources, so they run from the beginning in the time that the others leave. */
+/** These steps need only the sources, so they run beside the build and the tests, with the lowest priority. */
 const sourceSteps: readonly Step[] = [
   { name: 'docs', command: 'tsx scripts/docs.ts --check', isLowPriority: true },
   // Compiles everything, and fails for an error in any file.

@@ -1,7 +1,7 @@
 // Breaks the sources, one small change at a time, and checks whether a unit test notices. Arguments choose folders: `http`,
 // `events`, …; `--sample 20` tries a fifth of the lines, and `--seed 2` another fifth. First the folder's own tests run, because
-// they notice most changes soon; changes that they miss are tried again with all unit tests. Prints each change that no test
-// noticed and a table of the folders; fails if a score is too low.
+// they notice most changes soon; changes that they miss are tried again with the unit tests of all folders. Prints each
+// change that no test noticed and a table of the folders; fails if a score is too low.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +16,10 @@ import { chosen } from './support/packed.ts';
 /** Tests must notice at least this percentage of the changes that they reach. */
 const MIN_PERCENT = { all: 90, folder: 87 } as const;
 
-/** These folders of `src` are not tried, because their tests run processes, which the runner cannot see. */
+/**
+ * These folders of `src` are not tried; test/mutation.md has their scores. The tests of `cli` run processes, which the runner
+ * cannot see.
+ */
 const UNTRIED: readonly string[] = ['cli', 'opentelemetry'];
 const FOLDERS = readdirSync('src', { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !UNTRIED.includes(entry.name))

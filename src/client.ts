@@ -47,7 +47,7 @@ export class TrackingClient {
    * @param request - `method`, `path` (below the base URL), `query`, `body` and `idempotent` (true if a second request does no
    * harm), and the options of this call
    * @returns the body of the response, unchecked: read it with your own validator
-   * @throws RequestValidationError for a path that could leave the base URL; else the errors of every call
+   * @throws RequestValidationError for a wrong field, e.g. a path that could leave the base URL; else the errors of every call
    * @example
    * const body = z.object({ data: z.unknown() }).parse(await client.request({ method: 'GET', path: '/couriers' }));
    */
@@ -99,7 +99,7 @@ export class TrackingClient {
     const Client = this.constructor as typeof TrackingClient;
     return new Client({
       ...this.#options,
-      // A new API key may belong to another account, so the new client does not inherit the account.
+      // A new API key may belong to another account, so the new client inherits the account only if it was set as an option.
       ...(options.apiKey === undefined && { account }),
       limiter,
       rateLimit: limiter === undefined ? false : undefined,

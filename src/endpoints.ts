@@ -27,7 +27,7 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 /**
  * Tells which failed requests may be sent again:
  * - `safe`: a retry changes nothing, or the service reuses what exists (docs/service.md 4.1, 4.2)
- * - `bulk`: some items may have been created, so an ambiguous failure needs `retryAmbiguous` (docs/service.md 4.5)
+ * - `bulk`: a request that may have created some items is retried only with `retryAmbiguous` (docs/service.md 4.5)
  * - `unsafe`: each request is paid for or pushes webhooks, so it is retried only after a 429 of the rate limit, or if it was never
  *   sent (docs/service.md 1.2, 8.8)
  */
@@ -60,8 +60,8 @@ export interface Endpoint {
     /** Checks the payload; its output is the result. */
     readonly schema: z.ZodType;
     /**
-     * Statuses outside 2xx with which a bulk request can still have a result. The body is a result if its field `status` is the
-     * status of a bulk result (docs/service.md 7.2).
+     * HTTP statuses outside 2xx with which a bulk request can still have a result. The body is a result if its field `status` is
+     * `success`, `partial` or `error` (docs/service.md 7.2).
      */
     readonly resultStatuses?: readonly number[];
     /** True if any 2xx is a success, whatever its body (docs/service.md 8.12). */

@@ -61,7 +61,7 @@ export class TrackingError extends Error {
   declare readonly endpoint?: EndpointName | 'request';
   /** HTTP method. */
   declare readonly method?: string;
-  /** Path template, e.g. `/trackers/{trackerId}`; never with a query. */
+  /** Path template, e.g. `/trackers/{trackerId}`. For a request outside the endpoint table, its path. Never with a query. */
   declare readonly path?: string;
   /** Number of requests sent. */
   declare readonly attempts?: number;
@@ -167,7 +167,10 @@ export class ResponseValidationError extends TrackingError {
   }
 }
 
-/** No complete response arrived: connection refused, reset, DNS failure, or a body that broke off. */
+/**
+ * No complete response arrived, e.g. because the connection was refused or the body broke off; or a RedisLimiter with
+ * `onUnavailable: 'reject'` could not use Redis.
+ */
 export class ConnectionError extends TrackingError {
   static override readonly kind: string = 'ConnectionError';
   /** True if the request surely never reached the service, so repeating it is safe. */
@@ -193,7 +196,7 @@ export class ConnectionError extends TrackingError {
 /** The phase in which a call ran out of time: waiting for the limiter, the headers, the body, or its next attempt. */
 export type TimeoutPhase = 'queue' | 'headers' | 'body' | 'backoff';
 
-/** `timeoutMs` or `totalTimeoutMs` ran out. */
+/** `timeoutMs`, `totalTimeoutMs` or, in `waitUntilStopped`, `maxDurationMs` ran out. */
 export class TimeoutError extends TrackingError {
   static override readonly kind: string = 'TimeoutError';
   /** The phase in which the time ran out. */
@@ -268,7 +271,7 @@ export interface ApiErrorDetails {
   readonly requestId: string | undefined;
   /** HTTP method. */
   readonly method: string;
-  /** Path template, e.g. `/trackers/{trackerId}`. */
+  /** Path template, e.g. `/trackers/{trackerId}`. For a request outside the endpoint table, its path. Never with a query. */
   readonly path: string;
   /** Headers of the response, with the key masked. */
   readonly headers: Headers;
@@ -284,7 +287,7 @@ export interface ApiErrorDetails {
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
   declare readonly status: number;
-  /** The first code that this version knows, else the first code; branch on it, never on the message. */
+  /** The first code that is known or begins with `auth_`, else the first code; branch on it, never on the message. */
   readonly code: ErrorCode | undefined;
   declare readonly errors: readonly ApiErrorItem[];
   declare readonly requestId: string | undefined;
@@ -311,7 +314,7 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
   }
 }
 
-/** Chooses the first known code of an error, because a code that was added later must not hide a known one. */
+/** Prefers a code that is known or begins with `auth_`, because a code that was added later must not hide it. */
 export function decidingCode(errors: readonly ApiErrorItem[]): ErrorCode | undefined {
   const known = errors.find(({ code }) => isKnownErrorCode(code) || code.startsWith('auth_'));
   return (known ?? errors[0])?.code;
@@ -325,7 +328,7 @@ export class AuthenticationError extends ApiError {
 export class PermissionDeniedError extends ApiError {
   static override readonly kind: string = 'PermissionDeniedError';
 }
-/** There is no such tracker (404, `tracker_not_found`). */
+/** There is no such tracker (`tracker_not_found`). A 404 without a known code is about the path, or comes from another server. */
 export class NotFoundError extends ApiError {
   static override readonly kind: string = 'NotFoundError';
 }

@@ -117,7 +117,7 @@ export interface TrackingClientOptions {
    * error is longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
    */
   readonly maxResponseBytes?: number | undefined;
-  /** Allows `http:` to other machines, so that the key is sent unencrypted (docs/service.md 1.7). Default false. */
+  /** Allows `http:` to other machines; the key is then sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 

@@ -117,7 +117,7 @@ export class TrackersResource {
       const input = { query: { page, limit, sort } };
       const trackers = await callEndpoint(this.#config, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);
-      // True for an empty page, and for a page that comes again, as from a service without paging.
+      // True if the page is empty, or if it repeats the last page because the service ignores `page`.
       if (ids.every((id) => lastPage.has(id))) return;
       yield* trackers;
       lastPage = new Set(ids);
@@ -129,8 +129,8 @@ export class TrackersResource {
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
-   * @returns `status`, and each item's `itemStatus`
-   * @throws ApiError if the whole request failed; ConnectionError or TimeoutError, after which the items may exist
+   * @returns `status`, and each item's `itemStatus`; if the quota or the bulk limit is reached, `error` and no items (7.9)
+   * @throws ApiError if the whole request failed otherwise; ConnectionError or TimeoutError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return callEndpoint(this.#config, 'trackers.createBulk', { body: items }, options);
@@ -138,7 +138,7 @@ export class TrackersResource {
 
   /**
    * Creates any number of trackers and yields one outcome per input, in order. At most `concurrency` requests are under way or have
-   * outcomes that you have not read.
+   * unread outcomes.
    *
    * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
@@ -195,7 +195,7 @@ export class TrackersResource {
   }
 
   /**
-   * Gets the results of every tracker with a tracking number; numbers are not unique (docs/service.md 4.4).
+   * Gets the results of every tracker with the given tracking number; numbers are not unique (docs/service.md 4.4).
    *
    * @param trackingNumber - 5 to 50 characters from `A-Z a-z 0-9 - _ / .`
    * @param options - signal, timeouts, retries, headers and priority of this call
@@ -243,7 +243,7 @@ export class TrackersResource {
    * @param options - `intervalMs`, and the conditions that end the polling; see each option
    * @returns the updates
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError, and TrackingError
-   * after `maxConsecutiveErrors` failed polls
+   * after `maxConsecutiveErrors` failed polls in a row
    * @example
    * for await (const { newEvents, keys } of client.trackers.poll(trackerId)) await save(newEvents, keys);
    */
@@ -314,8 +314,8 @@ export class TrackingResource {
   }
 
   /**
-   * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so only a 429
-   * or a request that was never sent is retried.
+   * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so a request is
+   * retried only after a 429 or if it was never sent.
    *
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call

@@ -20,7 +20,7 @@ export type WorkerMessage =
       readonly created: number;
       readonly requests: number;
       readonly refused: number;
-      /** The number of requests that took more than half a second; the service may refuse these. */
+      /** The number of requests that took more than half a second; the service may refuse such a request or a later one. */
       readonly slow: number;
     }
   | { readonly kind: 'handled'; readonly events: number };

@@ -1,6 +1,6 @@
-// Shows four processes that share one account through Redis, without a key: together they import 600 trackers exactly as
-// fast as the limit allows, and handle every webhook event once, although each comes three times, to different processes.
-// Copy worker.ts into your app. Needs a Redis. Run: npx tsx examples/fleet/supervisor.ts
+// Shows four processes that share one account through Redis. Together they import 600 trackers exactly as fast as the limit
+// allows, and handle every webhook event once, although each event comes three times, to different processes.
+// Copy worker.ts into your app. Needs Redis, but no API key. Run: npx tsx examples/fleet/supervisor.ts
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
@@ -97,7 +97,8 @@ const rate = pc.green(`${(sum('requests') / seconds).toFixed(2)} requests/s`);
 console.log(
   `  in sum:   ${sum('created')} trackers, ${sum('requests')} requests, ${rate}, ${sum('refused')} times 429`,
 );
-// This can happen on a busy machine. The token of such a request may come back too early, and the service may refuse one.
+// This can happen on a busy machine. The token of a slow request may come back too early, and the service may then refuse this
+// request or a later one.
 if (sum('slow') > 0) console.log(`  ${sum('slow')} of the requests took more than half a second`);
 
 await stopSending();

@@ -1,5 +1,5 @@
 // Webhooks whose events take effect exactly once, with any driver or ORM: the callback opens its own transaction, inserts the key
-// of the event, which is unique, and writes. The table has the number of events and the newest status of each parcel.
+// of the event, which is unique, and writes. The table `parcels` has the number of events and the newest status of each parcel.
 import { createWebhookHandler, MemoryDedupeStore } from 'tracking-client/webhooks';
 
 /** The SQL of the tables, for a migration. */

@@ -63,7 +63,10 @@ function formatEventsPerWebhook({ eventsPerWebhook }: { readonly eventsPerWebhoo
   return `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'} per webhook`;
 }
 
-/** Each function writes the last results of bench/ as a table: first those of docs/benchmarks.md, then those of bench/figures.md. */
+/**
+ * Each function writes the last results of bench/ as a table, for docs/benchmarks.md, bench/README.md and bench/figures.md, in this
+ * order.
+ */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'main limiter figures': () => limiterTable(limiter.cases.filter(({ name }) => MAIN_CASES.includes(name))),
   'main fleet figures': () => fleetTable(fleet.cases.filter(({ name }) => MAIN_FLEET_CASES.includes(name))),

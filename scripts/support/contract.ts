@@ -20,7 +20,7 @@ export interface Difference {
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 /** OpenAPI ignores header parameters with these names. */
 const IGNORED_HEADERS = ['accept', 'authorization', 'content-type'];
-/** Differences that are meant. */
+/** Intended differences. */
 const INTENDED: readonly (readonly [field: RegExp, rule: string])[] = [
   // Lower case is accepted and sent in upper case (docs/service.md 3.4).
   [/CountryCode$/, 'pattern'],
@@ -79,7 +79,7 @@ function compareShapes(where: string, ours: Shape | undefined, service: Shape | 
 }
 
 /**
- * Takes the payload out of a body with the rule of the endpoint. The rule reads values, so it gets a sample of the body.
+ * Takes the payload out of a body. The `unwrap` of the endpoint reads values, so it gets a sample of the body.
  *
  * @returns the shape of the payload, or what the body lacks
  */

@@ -66,7 +66,7 @@ function readValues({ enum: values, const: only }: Readonly<Record<string, unkno
   return new Set(all.filter((value) => value !== null).map(String));
 }
 
-/** Joins what several schemas say about one value: all of them, or one of them. */
+/** Joins what several schemas say about one value, for `allOf`, `anyOf` and `oneOf` alike. */
 function join(shapes: readonly Shape[]): Shape {
   const names = new Set(shapes.flatMap(({ fields }) => [...fields.keys()]));
   const items = shapes.flatMap((shape) => shape.items ?? []);

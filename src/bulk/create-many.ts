@@ -180,7 +180,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     if ('failure' in end) throw end.failure;
   }
 
-  /** Never rejects: a failure becomes the outcome of every input that was sent. */
+  /** Never rejects: a failure becomes the outcome of every valid input. */
   async #createChunk(inputs: readonly CheckedInput[], onSend: () => void): Promise<readonly BulkOutcome[]> {
     const items = inputs.flatMap(({ item }) => item ?? []);
     const results = (items.length === 0 ? [] : await this.#create(items, onSend)).values();

@@ -15,8 +15,8 @@ import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 /**
  * The outcome of one input:
  * - `created`: a new tracker
- * - `existing`: the tracker that matches the same payload (docs/service.md 4.2)
- * - `error`: rejected, or never sent because the run ended first
+ * - `existing`: a tracker with the same payload existed already (docs/service.md 4.2)
+ * - `error`: rejected, or never sent, e.g. because the run ended first or the connection was refused
  * - `invalid`: never sent, because it breaks a rule for creation requests
  * - `unknown`: sent, but perhaps not carried out; sending it again is safe (docs/service.md 4.2)
  */
@@ -33,9 +33,9 @@ export interface BulkOutcome {
   /** The tracker, if the service sent one. */
   readonly tracker?: Tracker;
   /**
-   * The reasons why there is no tracker. The codes are the service's; if it sent none, they are `http_<status>`,
-   * `connection_failed`, `timeout`, `invalid_response` (an unreadable success), `not_in_response` (the response does not
-   * mention the input), `queue_full`, `aborted` or `request_failed`.
+   * The reasons why there is no tracker. An invalid input has `validation_error` or `shipping_date_outdated`. The codes of other
+   * inputs are the service's; if it sent none, they are `http_<status>`, `connection_failed`, `timeout`, `invalid_response` (an
+   * unreadable success), `not_in_response` (the response does not mention the input), `queue_full`, `aborted` or `request_failed`.
    */
   readonly errors?: readonly ApiErrorItem[];
 }
@@ -81,7 +81,7 @@ const NOT_IN_RESPONSE: InputResult = {
 function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   return {
     status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
-    // With `invalidResponse: 'keep'` a field may hold anything.
+    // With `invalidResponse: 'keep'` a field may have any value.
     ...(typeof tracker?.trackerId === 'string' ? { tracker } : {}),
     ...(Array.isArray(errors) && errors.length > 0 ? { errors } : {}),
   };

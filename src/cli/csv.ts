@@ -117,7 +117,10 @@ function detectDelimiter(text: string): string {
   return [',', ';', '\t'].reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best));
 }
 
-/** Describes an error of `csv-parse` without its words, which name fields by their position from 0 and quote parts of a row. */
+/**
+ * Describes the two usual errors of `csv-parse` in our own words, because its messages name fields by their position from 0 and
+ * quote parts of a row.
+ */
 function describeCsvError({ code, message }: CsvError, line: number, lastLine: number): string {
   if (code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE')
     return `line ${line} has text after the quote that ends a field`;
@@ -203,7 +206,7 @@ async function* parseRows(source: Readable, options: ParserOptions): AsyncGenera
   }
 }
 
-/** The file holds names and addresses. */
+/** The file contains names and addresses. */
 const OWNER_ONLY_MODE = 0o600;
 
 const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];

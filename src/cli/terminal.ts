@@ -61,7 +61,7 @@ export function createTerminal(
 
 export const EXIT = {
   done: 0,
-  /** The service refused or failed, the network failed, or some of several items failed. */
+  /** The service refused or failed, the network or the output failed, or at least one tracker or row failed. */
   failed: 1,
   /** An argument, a file or the environment is wrong, and nothing was sent. */
   usage: 2,

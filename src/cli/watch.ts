@@ -50,7 +50,7 @@ function parseInterval(text: string): number {
   return rejectFlag('interval', 'a time from 1s to 24h, as in 30s, 15m or 2h', text);
 }
 
-/** Watches the numbers, or all trackers if there are none. */
+/** Watches the numbers, or with `--all` every tracker that is still tracked. */
 async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Terminal): Promise<void> {
   const { interval: intervalMs = DEFAULT_INTERVAL_MS, json } = flags;
   const { signal, colours } = terminal;

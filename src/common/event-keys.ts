@@ -7,12 +7,12 @@ import type { ProofOfDelivery } from '../schemas/webhook.ts';
 export const EVENTS_TOPIC = 'tracking/events';
 
 /**
- * Builds the key under which webhooks, polls and stores remember an event: `topic:trackerId:eventId`, because trackers may share
- * an event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
+ * Builds the key under which webhooks, polls and stores remember an event: `topic:trackerId:eventId` (docs/service.md 8.3). The key
+ * of an event without id has the SHA-256 of its content instead (docs/service.md 2.4).
  *
  * @param tracker - the record of the tracker, or its ids; without a `trackerId` the key has the `clientTrackerId`
  * @param event - an event of a webhook or of results
- * @param account - your own name for the account, as the inbox got it, or undefined if it got none. Default: none
+ * @param account - the account that you named in `process` or in your function `secret`, if any. Default: none
  * @returns the key, the same for each copy of the event
  * @throws RangeError if an event without id is nested deeper than the call stack allows
  * @example

@@ -20,7 +20,7 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
+/** Calls a callback of the user. If it throws or its promise rejects, `onFailure` gets the error, and the caller does not. */
 export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
   try {
     const returned = callback();

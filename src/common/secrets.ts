@@ -44,7 +44,7 @@ const MAX_DECODINGS = 8;
 
 interface Decoded {
   readonly text: string;
-  /** The position of each character in the original text, and the length of the original text. */
+  /** The position of each character in the original text. The last entry is the length of the original text. */
   readonly positions: readonly number[];
 }
 
@@ -162,7 +162,7 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
   return masked;
 }
 
-/** Copies the parts of a foreign error and its causes that are safe to log; the original may hold a request or a socket. */
+/** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
 export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
   if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
   const copy = new Error(maskText(cause.message, secret));

@@ -8,7 +8,7 @@ function decode(value: string, rounds = MAX_DECODINGS): string {
   return decoded === value || rounds === 1 ? decoded : decode(decoded, rounds - 1);
 }
 
-/** Tells whether a path holds `.` or `..`, plain or percent-encoded. */
+/** Tells whether a path contains a segment `.` or `..`, plain or percent-encoded. */
 export function hasDotSegment(path: string): boolean {
   return decode(path)
     .split(/[/\\]/)

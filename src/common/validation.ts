@@ -75,7 +75,10 @@ export function isKey(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && !/["'`\\]/.test(value);
 }
 
-/** A host with an optional scheme, port and path. Credentials, queries and a single word without a scheme do not match. */
+/**
+ * A host with an optional scheme, port and path. Credentials, queries and a single word without a scheme, except `localhost`, do
+ * not match.
+ */
 const HOST_AND_PATH =
   /^(?:[a-z]+:\/\/[\w-]+(?:\.[\w-]+)*|localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:\/[\w./-]*)?$/i;
 

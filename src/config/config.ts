@@ -166,7 +166,7 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
       throw new ConfigurationError('The `apiKey` function threw an error, so nothing was sent; see `cause`', {
         option: 'apiKey',
         rule: 'threw an error',
-        // Only a few fields of the error are copied: the others may hold the request to a vault, with its credentials.
+        // Only a few fields of the error are copied: the others may contain the request to a vault, with its credentials.
         cause: maskCause(cause, lastKey),
       });
     }

@@ -49,7 +49,7 @@ const MAX_REASON_LENGTH = 300;
 
 /**
  * Makes the errors of one call. An error is complete when it is made: it has the facts of the call and the line of the caller, and
- * the key is masked in it. Errors and abort reasons of the caller never come here, because the call rejects with them unchanged.
+ * the key is masked in it. Abort reasons of the caller never come here, because the call rejects with them unchanged.
  */
 export class CallErrors {
   readonly #title: string;

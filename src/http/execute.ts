@@ -190,7 +190,7 @@ export async function execute<T>(
     report.finish(attempts);
     return outcome;
   } catch (failure) {
-    // The reason is read from the signal, because p-retry turns a reason that is no Error into a TypeError.
+    // The reason is read from the signal, because p-retry turns a reason that is not an Error into a TypeError.
     const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
     report.finish(attempts, error);
     throw new CallFailure(error, callMayBeDone);

@@ -77,8 +77,8 @@ const CERTIFICATE_CODE =
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
 /**
- * Verdicts for errors whose code is missing or too general. Each pattern matches from the beginning of the message: later parts can
- * quote a gateway that reports a refused connection of its own.
+ * Verdicts for errors whose code is missing or too general. Each pattern matches only at the beginning of the message: the rest may
+ * quote a gateway whose own connection was refused.
  */
 const VERDICT_BY_MESSAGE: readonly (readonly [RegExp, Verdict])[] = [
   [/^bad port$/, BLOCKED_PORT],

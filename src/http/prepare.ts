@@ -21,7 +21,10 @@ export interface PreparedRequest<T> {
   readonly endpoint: EndpointName | 'request';
   readonly method: string;
   readonly path: string;
-  /** Method and URL without query and ids, so that equal failures have equal messages. */
+  /**
+   * Method and URL without query, and without ids if the path is in the endpoint table, so that equal failures have equal
+   * messages.
+   */
   readonly title: string;
   /** Path and query below the base URL. */
   readonly target: string;
@@ -36,7 +39,7 @@ export interface PreparedRequest<T> {
 export interface ResponseRules extends Omit<Endpoint['response'], 'schema'> {
   /** True if a response without a body is an empty result. */
   readonly isBodyOptional?: boolean;
-  /** Tells whether the payload of a success refuses the whole request; the call then fails with an ApiError. */
+  /** Tells whether a bulk result rejects the whole request; the call then fails with an ApiError. */
   readonly isRefusal?: (payload: unknown) => boolean;
 }
 

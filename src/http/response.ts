@@ -55,7 +55,7 @@ function readPayload(
     if (rules.isStatusEnough) return {};
     throw errors.createBodyError(response, text, parsed.problem);
   }
-  // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
+  // The result of a bulk request can contain errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(
     rules.resultStatuses ? maskParsed(parsed.json, text, response.key) : parsed.json,
   );
@@ -112,7 +112,7 @@ function maskIssue(issue: ValidationIssue, key: string): ValidationIssue {
 
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
   const isBodyless = text === '' || status === 204 || status === 205;
-  // A reason phrase may hold bytes that `Response` refuses.
+  // A reason phrase may contain bytes that `Response` refuses.
   const phrase = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
   const init = { status, statusText: phrase, headers: maskHeaders(headers, '') };
   return Object.defineProperty(new Response(isBodyless ? null : text, init), 'url', { value: url });

@@ -11,7 +11,10 @@ import {
 /** The retry class of a request: that of its endpoint, or `poll` for a safe request that the next poll will repeat anyway. */
 export type RequestRetryClass = RetryClass | 'poll';
 
-/** If a request of a poll fails later than this, or the service asks for a longer wait, the next poll is the retry. */
+/**
+ * If a request of a poll fails later than this, or a response other than a 429 asks for a longer wait, the next poll is the
+ * retry.
+ */
 export const MAX_WAIT_IN_POLL_MS = 8_000;
 
 /**
@@ -29,7 +32,8 @@ export function isRetryable(
   if (retryAfterMs > retry.maxRetryAfterMs) return false;
   // A request that the service refuses with 429 was not carried out, so even a paid call may be retried.
   if (isRateLimited(error)) return true;
-  // Other trackers need the slot of a poll. Only a 429 is waited for, because it pauses the endpoint for all trackers.
+  // A poll that waits uses a slot of `concurrency`, in which another tracker could be polled. So only a 429 may cause a long wait:
+  // it pauses the endpoint for all trackers.
   const holdsSlotMs = Math.max(failedAfterMs, retryAfterMs);
   if (retryClass === 'poll' && (error instanceof TimeoutError || holdsSlotMs > MAX_WAIT_IN_POLL_MS))
     return false;

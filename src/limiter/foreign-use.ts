@@ -24,8 +24,9 @@ const SPREAD_OVER = 0.8;
  *    not only at the moment of a burst.
  * 7. After a period in which others used nothing, the full limit is ours again.
  * 8. If we fill the first window, others get only 429s. The service does not count refused requests, so our responses do not show
- *    that others are active. So after its first token has come back, a new bucket leaves one token (`reservedTokens`) unused for
- *    `GAP_MS` while calls wait. In this time a retry of the others gets through, and our responses show it.
+ *    that others are active. So after its first token has come back, a new bucket with a limit of 10 or more leaves one token
+ *    (`reservedTokens`) unused for `GAP_MS` while calls wait. In this time a retry of the others gets through, and our responses
+ *    show it.
  */
 export class ForeignUse {
   #countedSent = 0;

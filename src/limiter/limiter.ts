@@ -50,7 +50,7 @@ export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   send(): void;
-  /** Call this when the headers have arrived. A 429 pauses the endpoint, for one window at most. */
+  /** Call this when the headers have arrived. A 429 pauses the endpoint, at first for one window at most. */
   report(response: ReportedResponse): void;
   /**
    * Call this when an attempt has failed. After a reported 429, the endpoint is then paused for the time that the headers ask for,
@@ -109,7 +109,7 @@ export const LIMITER_SHAPE = {
 /** Requests per second for paths outside the endpoint table; most endpoints of the table have this limit (docs/service.md 6.1). */
 const OTHER_LIMIT_PER_SECOND = 10;
 
-/** The limit of a bucket before the service announces one, and the highest limit that it may announce. */
+/** The limit of a bucket before the service announces one, and the maximum for announced limits. */
 export interface ConfiguredLimit {
   readonly limit: number;
   readonly maxLimit: number;
@@ -124,7 +124,10 @@ function findLimit(limits: LimiterOptions['limits'], { endpoint }: BucketId): Co
   return { limit, maxLimit: limit * MAX_RAISE_FACTOR };
 }
 
-/** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
+/**
+ * The service asked for a longer pause than a call waits for. The client turns it into a `RateLimitError`, or into a `TimeoutError`
+ * if only `totalTimeoutMs` is too short.
+ */
 export class LongPauseError extends TrackingError {
   static override readonly kind: string = 'LongPauseError';
   readonly pausedForMs: number;
@@ -260,7 +263,7 @@ export function computeLimit(
  */
 const CLEAN_EVERY_BUCKETS = 256;
 
-/** A bucket is deleted only this long after its last call. Until then it keeps the announced limit and its data about other users. */
+/** A bucket keeps the announced limit and its data about other users for at least this long after its last call. */
 const KEEP_IDLE_MS = 10_000;
 
 interface Bucket {

@@ -74,7 +74,10 @@ export class CallQueue {
     }
   }
 
-  /** Finds the call that goes next; background calls leave `reserved` of the `free` tokens to interactive ones. */
+  /**
+   * Finds the call that goes next. Background calls leave `reserved` of the `free` tokens to interactive calls, except after
+   * `MAX_INTERACTIVE_BEFORE_BACKGROUND` interactive calls in a row.
+   */
   next(free: number, reserved: number): WaitingCall | undefined {
     if (free <= 0) return undefined;
     const [background] = this.#lanes.background;

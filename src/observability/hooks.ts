@@ -14,7 +14,7 @@ export interface CallInfo {
   readonly endpoint: EndpointName | 'request';
   /** HTTP method. */
   readonly method: string;
-  /** Path template, e.g. `/trackers/{trackerId}`. */
+  /** Path template, e.g. `/trackers/{trackerId}`. For a request outside the endpoint table, its path. Never with a query. */
   readonly path: string;
   /** The client's base URL, without a slash at its end. */
   readonly baseUrl: string;
@@ -68,7 +68,7 @@ export interface RetryInfo extends AttemptInfo {
 }
 
 export interface RateLimitedInfo extends AttemptInfo {
-  /** Pause of the endpoint, in milliseconds. */
+  /** How long the service asks to wait, in milliseconds; one second if it names no time. */
   readonly delayMs: number;
 }
 
@@ -99,8 +99,8 @@ export interface Hooks {
   onStart?: ((info: CallInfo) => void) | undefined;
   /**
    * Wraps each attempt, so that an `AsyncLocalStorage` or the active span of a tracer covers the request. Call `send` once, and
-   * return its promise, which settles when the attempt ends: it rejects with the failure of the attempt, and its value is internal.
-   * The hook cannot change this outcome, and the call does not wait for other work of the hook.
+   * return its promise, which settles when the attempt ends: it rejects with the failure of the attempt, or resolves without the
+   * response. The hook cannot change this outcome, and the call does not wait for other work of the hook.
    *
    * If the hook throws or ends before it calls `send`, or does not call `send` within 1,000 ms, the client logs a warning and sends
    * the request without the hook. If `send` is called again, it returns the same promise, and nothing is sent again.
@@ -119,7 +119,7 @@ export interface Hooks {
   onError?: ((info: ErrorInfo) => void) | undefined;
   /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
-  /** The service responded with 429, and the endpoint pauses (docs/service.md 6.3). */
+  /** The service responded with 429; a limiter then pauses the endpoint (docs/service.md 6.3). */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
   /** A response has fields that break its schema, but is still used (`invalidResponse`). */
   onMismatch?: ((info: MismatchInfo) => void) | undefined;
@@ -240,7 +240,7 @@ function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => strin
 
 /**
  * Picks the fields that can be hooks: of a plain object all fields, of a class instance only fields whose names look like
- * `onResponse`.
+ * `onResponse` or `aroundAttempt`.
  */
 function pickHooks(hooks: object): object {
   const prototype: unknown = Object.getPrototypeOf(hooks);

@@ -4,12 +4,12 @@ import { systemClock } from '../common/clock.ts';
 import { callGuarded, readEnvironment } from '../common/guarded.ts';
 import { hasMethods, quoteValue } from '../common/validation.ts';
 
-/** The fields of a log line besides its text. They never hold a secret. */
+/** The fields of a log line besides its text. They never contain a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Writes log lines: the console, or another logger. Loggers of pino, winston, bunyan and NestJS need no adapter. The console, and
- * a logger with `log` instead of `info`, get the fields as JSON at the end of the line.
+ * Writes log lines: the console, or another logger. Loggers of pino, winston, bunyan and NestJS need no adapter. A logger with
+ * `log` instead of `info` gets the fields as JSON at the end of the line. So does the console, but without the fields of a call.
  */
 export interface Logger {
   /** Logs a line of the level `debug`. */

@@ -120,11 +120,11 @@ interface OpenCall {
 
 /**
  * Builds hooks that report every call to OpenTelemetry: a span for the call, a child span for each attempt, and metrics. No
- * attribute holds an id, a tracking number or the key.
+ * attribute contains the id of a tracker, a tracking number or the key.
  *
  * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
  * @returns hooks, for the option `hooks` of one client or several
- * @throws ConfigurationError for an unknown option, or a value that is no provider
+ * @throws ConfigurationError for an unknown option, or a value that is not a provider
  * @example
  * const client = new TrackingClient({ hooks: telemetryHooks() });
  */

@@ -29,7 +29,7 @@ import { createTurns } from './turns.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
 
-/** An update of the tracker with this `id`, or the `error` that ended its polling, as `trackers.poll` would throw it. */
+/** An update of the tracker with this `id`, or the `error` that ended its polling. If your own function threw, see the `cause`. */
 export type PollManyUpdate = { readonly id: string } & (
   | (PollUpdate & { readonly error?: undefined })
   | (NoUpdate & { readonly error: TrackingError })
@@ -118,8 +118,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /**
    * Polls one more tracker; its first poll comes after `initialDelayMs`.
    *
-   * @param tracker - its `trackerId`, or your `clientTrackerId` with `searchBy`; or an object of this `id`, `knownKeys` and
-   * `initialDelayMs`
+   * @param tracker - its `trackerId`, or your `clientTrackerId` with `searchBy`; or an object `{ id, knownKeys, initialDelayMs }`
+   * with this id
    * @returns false if the tracker is polled already
    * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
@@ -175,8 +175,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       for (;;) {
         this.endSignal.throwIfAborted();
-        // These two go on in the background, and wake the loop after each change. Both wait at least once before they wake the
-        // loop, so `#waitForChange` misses no change.
+        // `#readBatch` and `#startDuePoll` go on in the background, and wake the loop after each change. Both wait at least once
+        // before they wake the loop, so `#waitForChange` misses no change.
         void this.#readBatch(source);
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll();

@@ -31,8 +31,8 @@ export interface PollUpdate {
   /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
   readonly newEvents: TrackingEvent[];
   /**
-   * The key of each new event, as webhooks without an `account` give it. Store it when you have handled the event, and pass it as
-   * one of the `knownKeys` after a restart.
+   * The key of each new event, the same as in an inbox without an `account`. Store it when you have handled the event, and pass it
+   * as one of the `knownKeys` after a restart.
    */
   readonly keys: string[];
   /** Number of the poll, from 1; failed ones count. `pollOnce` always gives 1. */
@@ -64,7 +64,7 @@ export interface PollRequestSettings {
   readonly config: Config;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   readonly callSite: CallSite;
-  /** After this number of polls in a row without `isTracked`, the last of these polls also reads the record. */
+  /** If this number of polls in a row got no `isTracked`, the last one also reads the record. */
   readonly pollsPerRecord: number;
   /** Waits for `maxPerSecond`. */
   readonly takeTurn?: (() => Promise<void>) | undefined;
@@ -98,7 +98,10 @@ export class TrackerPoller {
   #pollsWithoutIsTracked = 0;
   /** The service has asked not to read the record before this time. */
   #recordWaitsUntil = 0;
-  /** Ids, which take less memory than keys. Created with the first results, because most trackers of a long list have none. */
+  /**
+   * Ids, which take less memory than keys; for an event without an id, its JSON. Created with the first results, because most
+   * trackers of a long list have none.
+   */
   #seenEvents: Set<string> | undefined;
   /** The keys of `knownKeys` whose events no poll has read yet. */
   readonly #knownKeys: Set<string> | undefined;
@@ -152,10 +155,10 @@ export class TrackerPoller {
     return await this.#readResults(signal);
   }
 
-  /** Returns undefined after a failure that does not concern later polls. */
+  /** Returns undefined after a failure that does not fail the whole poll. */
   async #readRecord(signal: AbortSignal | undefined): Promise<Tracker | undefined> {
     const { retry } = this.#requestSettings.options;
-    // Do not wait long for the record. A 429 here pauses only this endpoint, so other trackers could use the slot for results.
+    // Do not wait long for the record. A 429 here pauses only this endpoint, so another tracker could be polled meanwhile.
     const maxRetryAfterMs = Math.min(retry.maxRetryAfterMs, MAX_WAIT_IN_POLL_MS);
     try {
       await this.#requestSettings.takeTurn?.();
@@ -225,7 +228,7 @@ export async function pollOnce(
     undefined,
     config.maskKey,
   );
-  // Without memory, there is no later poll that reads the record.
+  // `pollOnce` keeps no state, so it cannot leave the record to a later poll.
   const requestSettings = createPollRequestSettings(config, settings, { callSite, pollsPerRecord: 1 });
   const { update } = await new TrackerPoller(id, knownKeys, requestSettings).pollOnce(signal);
   return update;

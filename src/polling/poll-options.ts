@@ -53,9 +53,9 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. A
-   * refused key, plan or quota, and a failed connection that no retry can fix, end the polling at once, unless a poll has succeeded
-   * before. Default 5.
+   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
+   * tracker ends the polling at once. Before the first successful poll, so do a refused key or plan, a used-up quota, an `apiKey`
+   * function that throws, and a failed connection that no retry can fix. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
@@ -87,7 +87,10 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
   readonly id: string;
 }
 
-/** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
+/**
+ * Options of `trackers.pollMany`. `signal` and `maxDurationMs` apply to the whole stream, the other options of `trackers.poll` to
+ * each tracker.
+ */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /**
    * Maximum number of requests per second for all trackers together. It must be above 0; the requests are evenly spread. Retries do

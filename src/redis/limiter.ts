@@ -167,7 +167,7 @@ function createReport() {
 }
 
 /**
- * Holds the tokens of this process. It sends one command at a time. A command reports the changed tokens, and requests a new token
+ * Keeps the tokens of this process. It sends one command at a time. A command reports the changed tokens, and requests a new token
  * for each waiting call.
  */
 class SharedBucket {
@@ -277,7 +277,8 @@ class SharedBucket {
     this.#grantShare(now);
     this.#renewUnsent(now);
     if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
-    // Reject calls beyond `maxQueue` only after Redis has replied or the share is used up: until then they may get tokens.
+    // Reject calls beyond `maxQueue` only after Redis has replied: until then they may get tokens. In an outage, `#grantShare` has
+    // already granted what it can.
     if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
     this.#setTimer(now);
   }

@@ -14,7 +14,7 @@ export type StatusCode = z.output<typeof statusCodeSchema>;
 
 /** The schema of `TrackingEvent`. */
 export const eventSchema = namedRecord<TrackingEvent>()({
-  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
+  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4). To find duplicates, use `buildEventKey`. */
   eventId: z.string(),
   trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */
@@ -26,7 +26,7 @@ export const eventSchema = namedRecord<TrackingEvent>()({
    * `new Date`.
    */
   occurrenceDatetime: nullish(z.string()),
-  /** Sorts events that have no time (docs/service.md 2.6): a lower number is older. */
+  /** Tells which event is older if the times do not (docs/service.md 2.6): the event with the lower number. */
   order: nullish(z.number()),
   location: nullish(z.string()),
   /** The source from which the service got the event. */
@@ -53,7 +53,7 @@ export interface TrackingEvent extends FieldsOf<typeof eventSchema> {}
 export const webhookEventSchema = namedRecord<WebhookEvent>()({
   // A spread in the same file keeps the comments of the fields in the declarations; `extend` loses them.
   ...eventSchema.shape,
-  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
+  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4). To find duplicates, use `buildEventKey`. */
   eventId: nullish(eventSchema.shape.eventId),
 });
 /** An event of a push; unlike an event of results, it may lack its `eventId`. */

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../common/validation.ts';
 
-/** Marks a response that is well-formed and holds no results yet. */
+/** Marks a response that is well-formed and contains no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
 /** Takes the payload out of a response body, or names what the body lacks. */

@@ -97,7 +97,7 @@ export function buildTracking(overrides: Partial<Tracking> = {}, options?: Build
 }
 
 /**
- * Builds one item of a webhook with new events, as `parseWebhook` returns it. A body holds it as `{ trackings: [item] }`.
+ * Builds one item of a webhook with new events, as `parseWebhook` returns it. A body contains it as `{ trackings: [item] }`.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1

@@ -38,7 +38,7 @@ export interface FakeTrackingService {
   readonly fetch: FetchLike;
   /** @internal Carries out one request; `fetch`, `listen` and the MSW handlers are built on it. */
   readonly serve: (request: FakeRequest) => Promise<Outcome>;
-  /** All requests so far, oldest first, up to `historyLimit`. */
+  /** The latest requests, at most `historyLimit`, oldest first. */
   readonly requests: readonly RecordedRequest[];
   /** Every tracker of the account, oldest first. */
   readonly trackers: readonly Tracker[];
@@ -68,7 +68,8 @@ export interface FakeTrackingService {
    *
    * @param trackingNumber - the tracking number of the shipment
    * @param name - the name of the scenario
-   * @param options - `speed`: how many times faster than real time, 1 to `Infinity` (at once); default the fake's
+   * @param options - `speed`: how many times faster than real time, 1 to `Infinity` (at once); default: the option `speed`
+   * of the fake
    * @returns the shipment
    * @throws ConfigurationError for an invalid tracking number, an unknown scenario, an unknown option or a speed below 1
    */

@@ -15,7 +15,7 @@ import { perform, toFakeRequest } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
-  /** Base URL of the code under test. Default: the fake's own. */
+  /** Base URL of the code under test. Default: the base URL of the fake. */
   readonly baseUrl?: string | URL;
 }
 
@@ -44,7 +44,7 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
  * pass the request to the fake, so its planned failures also happen here, and a wrong path or method is a 404 or 405.
  *
  * @param fake - from `createFakeTrackingService`
- * @param options - `baseUrl`: the base URL that your code uses; default the fake's own
+ * @param options - `baseUrl`: the base URL that your code uses; default: the base URL of the fake
  * @returns handlers for `setupServer(...)` or `server.use(...)`
  * @throws ConfigurationError for an invalid option
  * @example

@@ -69,7 +69,7 @@ export interface FakeTrackingServiceOptions {
    * runs. Default `Infinity`.
    */
   readonly historyLimit?: number;
-  /** Called for each request when its response is ready. */
+  /** Called for each request when its response is ready, or when a planned failure leaves the request without a response. */
   readonly onRequest?: (request: RecordedRequest) => void;
 }
 

@@ -24,9 +24,9 @@ export type Claim =
  */
 export interface DedupeStore {
   /**
-   * Time limit of one call, in milliseconds, counted from the call. A store with this field must reject in time itself. If `claim`
-   * was rejected and still takes effect later, its keys stay busy until the lease ends. For a store without this field, or with
-   * a value that is not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
+   * Time limit of one call, in milliseconds, counted from the call. A store with this field must itself reject in time. If your own
+   * store rejects a `claim` that takes effect later, its keys stay busy until the lease ends. For a store without this field, or
+   * with a value that is not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
    */
   readonly commandTimeoutMs?: number;
   /**
@@ -44,7 +44,7 @@ export interface DedupeStore {
     options: { readonly token: string; readonly leaseMs: number; readonly retainMs?: number | undefined },
   ): Promise<readonly Claim[]>;
   /**
-   * Marks keys as done, whoever holds them.
+   * Marks keys as done, whoever leases them.
    *
    * @param keys - distinct keys
    * @param options - `retainMs`: how long to remember them, in milliseconds
@@ -69,7 +69,7 @@ export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';
 
-/** Hashes a key that the store cannot hold. It hashes UTF-16, because UTF-8 turns all lone surrogates into one character. */
+/** Hashes a key that cannot be stored. It hashes UTF-16, because UTF-8 turns all lone surrogates into one character. */
 export function storableKey(key: string, storable: RegExp): string {
   // A key that looks like a hash could be mistaken for the hash of another key, so it is hashed, too.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;

@@ -110,9 +110,9 @@ export interface InboxOptions {
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * Takes an event that has failed `maxAttempts` times. The event is done when the returned promise resolves, and tried again if
-   * it rejects.
-   * For a proof of delivery the event is undefined, and `context.message` is the proof. Default: none.
+   * Takes an event that has failed `maxAttempts` times. The event is done when the returned promise resolves. If it rejects, the
+   * next delivery calls `onDeadLetter` again. For a proof of delivery the event is undefined, and `context.message` is the proof.
+   * Default: none.
    */
   readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */

@@ -67,8 +67,8 @@ export class WebhookInbox {
   }
 
   /**
-   * Handles the new events of tracking results, oldest first, as those of a webhook: an event is handled once, also if it comes
-   * both ways. A callback that fails does not stop the other callbacks.
+   * Handles the new events of tracking results, oldest first. An event is handled once, even if a webhook brings it, too. A
+   * callback that fails does not stop the other callbacks.
    *
    * @param results - the result of `trackers.results` or `trackers.track`, or an update of a poll; without events, there is nothing
    * to do
@@ -76,7 +76,7 @@ export class WebhookInbox {
    * @param options - see `ProcessOptions`
    * @returns the report; unless its outcome is `done` or `rejected`, pass later results of the tracker, too
    * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`; ConfigurationError when callbacks or
-   * options are invalid; the `error` of an update whose poll failed; RangeError like `buildEventKey`
+   * options are invalid; the `error` of an update whose poll failed
    * @example
    * await inbox.process(await client.trackers.results(trackerId), onEvent);
    */
@@ -92,8 +92,7 @@ export class WebhookInbox {
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns the report; only `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid; RangeError
-   * like `buildEventKey`
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid
    */
   async process(
     body: unknown,
@@ -150,7 +149,7 @@ export class WebhookInbox {
     await lease.claim();
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
     // An event with more than `maxAttempts` attempts may end the process. Without `onDeadLetter`, handle the other events first;
-    // `#deadLetter` then returns at once.
+    // the calls to `#deadLetter` below then do nothing.
     if (onDeadLetter === undefined && !isLastTurn) setState(exhausted, 'putOff');
     for (const item of exhausted) {
       const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;
@@ -178,7 +177,7 @@ export class WebhookInbox {
   ): Promise<void> {
     const { onDeadLetter } = this.#settings;
     if (onDeadLetter === undefined) return;
-    // Otherwise two receivers could report the same dead letter.
+    // Without the lease, two receivers could report the same dead letter.
     if (!(await lease.ensure())) return setState(lease.claimed, 'unavailable');
     // After an abort no callback is called any more. The next delivery gives the event to `onDeadLetter`.
     if (!isClaimed(item) || signal?.aborted) return;

@@ -9,13 +9,13 @@ import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
 /**
  * The state of an item, and what can follow it:
  * - waiting: its turn has not come. The claim makes it claimed, busy, duplicate or unavailable.
- * - busy: another receiver works on it. It is claimed again after a pause. When the time is up, busy items stay busy, and
+ * - busy: another receiver works on it. The claim is tried again after a pause. When the time is up, busy items stay busy, and
  *   waiting items become busy.
  * - claimed: this receiver has the lease. The callback makes it handled or failed; at the last attempt, `onDeadLetter` makes it
  *   deadLettered or failed. It becomes interrupted after a shutdown, unavailable if its lease ends, and busy or duplicate if a
  *   renewal finds that another receiver took it over.
- * - putOff: an event with more than `maxAttempts` attempts may be what ends the process, so it is handled after all other jobs.
- *   When the time is up, it becomes busy.
+ * - putOff: a claimed event with more than `maxAttempts` attempts may be what ends the process. Without `onDeadLetter`, it is
+ *   released, and becomes waiting again after all other jobs. When the time is up, it becomes busy.
  *
  * The other states are final. Handled and dead-lettered items are committed, and items that this receiver did not finish are
  * released. Items that wait or were put off become interrupted after a shutdown, and unavailable if the store is down.
@@ -68,7 +68,6 @@ export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
 }
 
-/** Returns the items that are in one of the states. */
 export function select(items: readonly WorkItem[], ...states: readonly ItemState[]): WorkItem[] {
   return items.filter(({ state }) => states.includes(state));
 }
@@ -226,7 +225,7 @@ export interface WebhookReport {
   readonly unavailable: readonly string[];
   /** Keys that a shutdown left undone. */
   readonly interrupted: readonly string[];
-  /** When the first of the busy leases ends, in milliseconds from now; undefined when nothing is busy. */
+  /** When the first of the busy leases ends, in milliseconds from the last try to claim it; undefined when nothing is busy. */
   readonly retryAfterMs: number | undefined;
   /** The invalid items. */
   readonly rejected: readonly ItemIssues[];

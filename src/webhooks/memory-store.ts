@@ -12,7 +12,10 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 export interface MemoryDedupeStoreOptions {
   /** Maximum number of keys to remember, at least 1. Each takes about 260 bytes. Default: 1,000,000. */
   readonly maxKeys?: number;
-  /** A function that returns the time in milliseconds. Default: a monotonic clock, which follows fake timers; under node:test pass `() => Date.now()`. */
+  /**
+   * A function that returns the time in milliseconds. Default: a monotonic clock, which follows fake timers, but not those of
+   * node:test; there, pass `() => Date.now()`.
+   */
   readonly now?: () => number;
 }
 
@@ -30,7 +33,7 @@ interface OpenKey {
   readonly attempts: number;
 }
 
-/** Expiry of a handled key in whole seconds: V8 stores small integers without an extra object. */
+/** An open key, or the expiry of a handled key in whole seconds: V8 stores small integers without an extra object. */
 type KeyState = OpenKey | number;
 
 /**

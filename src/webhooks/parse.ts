@@ -33,13 +33,13 @@ export interface ItemIssues {
 
 /** The content of a webhook body. */
 export interface ParsedWebhook {
-  /** The items that can be handled, without repeats of events and proofs of delivery. */
+  /** The items that can be handled, without duplicates of events and proofs of delivery. */
   readonly messages: WebhookMessage[];
-  /** The number of repeats inside the body; `WebhookInbox` also finds repeats of other bodies. */
+  /** The number of duplicates inside the body; `WebhookInbox` also finds events that came in another body. */
   readonly duplicates: number;
   /** The first 100 items that are invalid or contain invalid events; the valid events of such an item are in `messages`. */
   readonly rejected: ItemIssues[];
-  /** The first 100 messages with fields that break the schema. Such fields keep their values, even of another type. */
+  /** The first 100 messages with fields that break the schema. Such fields keep their values, even if their type is wrong. */
   readonly mismatched: ItemIssues[];
 }
 

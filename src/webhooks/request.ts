@@ -11,7 +11,7 @@ type WebhookSecret = string | readonly string[];
 export interface WebhookRequestInfo {
   /**
    * The whole URL, with its query. `toNodeHandler` takes the host from the `Host` header, and the path as it was sent, also where
-   * Express has mounted the handler at a path. The protocol is always `http:` then.
+   * Express has mounted the handler at a path. With `toNodeHandler`, the protocol is always `http:`.
    */
   readonly url: string;
   /** Always `POST`. */

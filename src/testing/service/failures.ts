@@ -27,8 +27,8 @@ const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitTh
  * - `reset`: the connection breaks, and nothing was carried out
  * - `timeout`: no response ever comes, and nothing was carried out
  * - `stall`: the request is carried out, headers and half a body come, then nothing
- * - `badJson`: 200 with JSON that is cut off
- * - `html`: a gateway's error page, with status 502 unless `status` is set
+ * - `badJson`: JSON that is cut off, with status 200 unless `status` is set; nothing was carried out
+ * - `html`: a gateway's error page, with status 502 unless `status` is set; nothing was carried out
  * - `commitThenDrop`: the request is carried out, then the connection breaks
  */
 export type FailureKind = (typeof FAILURE_KINDS)[number];

@@ -32,7 +32,7 @@ export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False for a courier that has no results yet while a synchronous call waits (docs/service.md 1.12). Default true. */
+  /** False for a courier that cannot be asked while a synchronous call waits (docs/service.md 1.12). Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 

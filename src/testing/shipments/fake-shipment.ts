@@ -51,7 +51,7 @@ export class FakeShipment {
   }
 
   /**
-   * Adds events, which every tracker of the number pushes as one webhook.
+   * Adds events. Every tracker of the number, or only the chosen tracker, pushes them as one webhook.
    *
    * @param events - in any order; default: one event in transit. A missing id, time, order or status is filled in.
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
@@ -71,8 +71,8 @@ export class FakeShipment {
   }
 
   /**
-   * Stops tracking: `isTracked` turns false for all trackers, and they get no new events. If there is no tracker yet,
-   * the first tracker stops once it has its first results; later trackers of the number are tracked.
+   * Stops tracking for every tracker of the number, or only for the chosen tracker: `isTracked` turns false, and no new events
+   * come. If the number has no tracker yet, the first tracker stops once it has its first results; later trackers are tracked.
    */
   stopTracking(): this {
     return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
@@ -89,7 +89,8 @@ export class FakeShipment {
   }
 
   /**
-   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
+   * Queues a proof of delivery (topic `tracking/pod`) for every tracker of the number, or only for the chosen tracker. A tracker
+   * that has stopped gets none.
    *
    * @param proof - its fields; default: a signature to download
    */

@@ -5,7 +5,10 @@ import type { StatusCategory, StatusCode, TrackingEvent } from '../../schemas/ev
 import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
-/** Generates ids that depend on the seed only. Each kind has its own counter, so a new request changes no tracker id. */
+/**
+ * Generates ids from the seed and a counter. Each kind has its own counter, so the ids of trackers do not depend on the number of
+ * requests.
+ */
 export class SeededIds {
   readonly #seed: string;
   readonly #counts = new Map<string, number>();
@@ -51,7 +54,7 @@ function fillStatus({ statusMilestone = 'in_transit', ...input }: EventInput): E
   const known = new Map<string | null, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
   const [defaultCode, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
   const statusCode = input.statusCode === undefined ? defaultCode : input.statusCode;
-  // The documented codes begin with their category (docs/service.md 5.4).
+  // The known codes begin with their category (docs/service.md 5.4).
   const statusCategory: StatusCategory | null = statusCode?.split('_', 1)[0] ?? null;
   return { statusCode, statusCategory, status, statusMilestone };
 }

@@ -52,7 +52,7 @@ export class WebhookQueue {
     return [...this.#waiting];
   }
 
-  /** Everything that was ever queued, oldest first, with the attempts to send it; at most `historyLimit`. */
+  /** The latest pushes that were queued, at most `historyLimit`, oldest first, with the attempts to send them. */
   get history(): readonly QueuedPush[] {
     this.#now();
     return [...this.#attempts.keys()];

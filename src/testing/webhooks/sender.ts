@@ -100,7 +100,7 @@ export interface WebhookSender {
    */
   probe(): Promise<boolean>;
   /**
-   * Sends everything that is queued from now on.
+   * Sends everything that waits now or is queued later.
    *
    * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100
    * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
