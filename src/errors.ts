@@ -116,7 +116,7 @@ const MAX_ISSUES_SHOWN = 3;
 /** The input broke a rule; nothing was sent. */
 export class RequestValidationError extends TrackingError {
   static override readonly kind: string = 'RequestValidationError';
-  /** One issue for each broken rule. */
+  /** The first 20 broken rules. */
   readonly issues: readonly ValidationIssue[];
   /** `shipping_date_outdated` if that is the only broken rule (docs/service.md 3.6); else `validation_error`. */
   readonly code: ErrorCode;
@@ -142,7 +142,10 @@ export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
   /** The first 20 broken rules. */
   readonly issues: readonly ValidationIssue[];
-  /** The parsed JSON, or the text if it is not JSON; the beginning of the text if the body was too long. */
+  /**
+   * If fields break the schema: the part of the JSON that was checked, such as `data.tracker`; the `path` of an issue starts there.
+   * Otherwise the parsed JSON, or the text if it is not JSON; the beginning of the text if the body was too long.
+   */
   declare readonly body: unknown;
   /** HTTP status of the response. */
   readonly status: number;
@@ -252,7 +255,10 @@ export class ConfigurationError extends TrackingError {
     Object.defineProperty(this, 'rule', { value: rule });
   }
 }
-/** The body of a request is not a webhook, or tracking results have no tracker; see `tracking-client/webhooks`. */
+/**
+ * A request to the webhook handler is not a webhook, or results that were passed to an inbox have no tracker; see
+ * `tracking-client/webhooks`.
+ */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }

@@ -129,8 +129,10 @@ export class TrackersResource {
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
-   * @returns `status`, and each item's `itemStatus`; if the quota or the bulk limit is reached, `error` and no items (7.9)
-   * @throws ApiError if the whole request failed otherwise; ConnectionError or TimeoutError, after which the items may exist
+   * @returns the `status`, and the `itemStatus` of each item. If the quota or the bulk limit is reached, the result has the field
+   * `error` and no items (7.9)
+   * @throws ApiError if the service rejected the whole request for another reason; ConnectionError or TimeoutError, after which the
+   * items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return callEndpoint(this.#config, 'trackers.createBulk', { body: items }, options);
@@ -220,8 +222,8 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker once, as `poll` does, but without memory. Use it if a queue, a cron job or a serverless schedule decides when
-   * the next poll comes. One poll sends one request, or up to three if the results lack `isTracked` (docs/service.md 5.3).
+   * Polls one tracker once, as `poll` does, but does not remember events. Use it if a queue, a cron job or a serverless schedule
+   * decides when the next poll comes. One poll sends one request, or up to three if the results lack `isTracked` (docs/service.md 5.3).
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `knownKeys`, and the options of each request. A request that has timed out is not retried. After a 429 the

@@ -231,7 +231,7 @@ export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]:
 /**
  * Builds the schema of an option that zod cannot check, such as an object that another realm or copy of the package made.
  *
- * @param got - describes the wrong value in the message; default: a number as it is, and only the kind of other values
+ * @param got - describes the wrong value in the message; default: `kindOrNumber`
  */
 export function option<T>(
   rule: string,
@@ -242,8 +242,8 @@ export function option<T>(
 }
 
 /**
- * Builds the error of an option. The checks that follow in the chain, such as `.min()`, use the same message. Text is described
- * and not quoted, because it may be an API key.
+ * Builds the error of an option. The checks that follow in the chain, such as `.min()`, use the same message. Text that
+ * may be an API key is described and not quoted (`kindOrNumber`).
  */
 export const rule = (text: string) => expected(`to be ${text}`, kindOrNumber);
 

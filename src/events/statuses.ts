@@ -9,7 +9,7 @@ export const STATUS_MILESTONES = [
   'delivered',
   'exception',
 ] as const;
-/** A milestone known today. Unlike `StatusMilestone`, it refuses a misspelt one: `'delivered' satisfies KnownStatusMilestone`. */
+/** A milestone known today. Unlike with `StatusMilestone`, `'deliverd' satisfies KnownStatusMilestone` does not compile. */
 export type KnownStatusMilestone = (typeof STATUS_MILESTONES)[number];
 
 /** The values of `statusCategory` known today (docs/service.md 5.4). */

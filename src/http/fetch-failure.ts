@@ -77,8 +77,8 @@ const CERTIFICATE_CODE =
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
 /**
- * Verdicts for errors whose code is missing or too general. Each pattern matches only at the beginning of the message: the rest may
- * quote a gateway whose own connection was refused.
+ * Verdicts for errors whose code is missing or too general. Each pattern matches only at the beginning of the message. The rest may
+ * quote a gateway that could not connect to the service; such a request was sent.
  */
 const VERDICT_BY_MESSAGE: readonly (readonly [RegExp, Verdict])[] = [
   [/^bad port$/, BLOCKED_PORT],

@@ -8,7 +8,10 @@ import {
   type TrackingError,
 } from '../errors.ts';
 
-/** The retry class of a request: that of its endpoint, or `poll` for a safe request that the next poll will repeat anyway. */
+/**
+ * The retry class of a request: that of its endpoint, or `safe` or `unsafe` for `client.request`. `poll` is for a safe request that
+ * the next poll will repeat anyway.
+ */
 export type RequestRetryClass = RetryClass | 'poll';
 
 /**

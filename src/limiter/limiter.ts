@@ -7,7 +7,7 @@ import { TrackingError } from '../errors.ts';
 /** The priority of a waiting call: `interactive` goes before `background`. */
 export type Priority = 'interactive' | 'background';
 
-/** Identifies a bucket, which the calls of one account to one endpoint of one service share. */
+/** Identifies a bucket. All calls of one account to one endpoint of one service share a bucket. */
 export interface BucketId {
   /** Origin and path of the service, without a trailing slash. */
   readonly baseUrl: string;

@@ -12,8 +12,8 @@ interface WaitingCall extends Pick<AcquireOptions, 'priority' | 'maxPauseMs'> {
 }
 
 /**
- * The calls that wait for a token of one bucket, in one lane per priority, with the rule that chooses the next one, and the pause
- * that a 429 asked for.
+ * Keeps the calls that wait for a token of one bucket, in one lane for each priority, and the pause that a 429 asked for. Chooses the
+ * call that goes next.
  */
 export class CallQueue {
   readonly #endpoint: string;

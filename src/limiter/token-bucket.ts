@@ -80,8 +80,8 @@ class Bucket {
     this.#collect(now);
     if (this.#canGrantAtOnce(options.priority, now)) return Promise.resolve(this.#grant(now));
     const permit = this.#queue.wait(options, now);
-    // Grant first: if this call is interactive, it may get a token before the background calls that wait. `rejectExcess` rejects
-    // the latest call of a full queue, so it would reject this call.
+    // Grant first: an interactive call may get a token before the background calls that wait. `rejectExcess` rejects the latest
+    // call of a full queue. If it ran first, it would reject this call.
     this.#grantWaiting();
     this.#queue.rejectExcess();
     return permit;

@@ -31,8 +31,8 @@ export interface PollUpdate {
   /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
   readonly newEvents: TrackingEvent[];
   /**
-   * The key of each new event, the same as in an inbox without an `account`. Store it when you have handled the event, and pass it
-   * as one of the `knownKeys` after a restart.
+   * The key of each new event (`buildEventKey`), the same as in a `WebhookInbox` without an `account`. Store it when you have handled
+   * the event, and pass it as one of the `knownKeys` after a restart.
    */
   readonly keys: string[];
   /** Number of the poll, from 1; failed ones count. `pollOnce` always gives 1. */
@@ -99,8 +99,8 @@ export class TrackerPoller {
   /** The service has asked not to read the record before this time. */
   #recordWaitsUntil = 0;
   /**
-   * Ids, which take less memory than keys; for an event without an id, its JSON. Created with the first results, because most
-   * trackers of a long list have none.
+   * Ids, which take less memory than keys; for an event without an id, its JSON. Created with the first event, because most
+   * trackers of a long list have no events.
    */
   #seenEvents: Set<string> | undefined;
   /** The keys of `knownKeys` whose events no poll has read yet. */

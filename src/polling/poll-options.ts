@@ -54,8 +54,8 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   readonly maxDurationMs?: number | undefined;
   /**
    * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
-   * tracker ends the polling at once. Before the first successful poll, so do a refused key or plan, a used-up quota, an `apiKey`
-   * function that throws, and a failed connection that no retry can fix. Default 5.
+   * tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or plan, a
+   * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**

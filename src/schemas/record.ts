@@ -166,7 +166,7 @@ function nameFirstOther(value: string, allowed: RegExp): string {
 }
 
 /**
- * Checks that a text has only some characters. The message names the first other character and its position.
+ * Checks that a text contains only allowed characters. The message names the first other character and its position.
  *
  * @param allowed - the allowed characters, as in a character class of a regular expression
  * @param names - the allowed characters in words
@@ -178,7 +178,7 @@ export function onlyCharacters(allowed: string, names: string, got = kindOf): z.
   return z.regex(new RegExp(`^[${allowed}]*$`), expected(`to contain only ${names}`, describe));
 }
 
-/** True if a value, or one of its fields, is not undefined. */
+/** True for every value but undefined. An object has a value only if one of its fields has one. */
 export function hasValue(value: unknown): boolean {
   return isJsonObject(value) ? Object.values(value).some(hasValue) : value !== undefined;
 }
