@@ -1,6 +1,6 @@
-// Receives webhooks with Hono on loopback HTTP, without an API key: one callback for each message with its new events in order, a
-// proof of delivery, an unknown topic, and an event that keeps failing. Prints the response to each. Copy
-// to-copy/hono-webhooks.ts into your app. Run: npx tsx examples/webhook-hono.ts
+// Receives webhooks with Hono on loopback HTTP, without an API key: messages with events, a proof of delivery, an unknown topic,
+// and an event that keeps failing. One callback gets all new events of a message in order. Prints the response to each webhook.
+// Copy to-copy/hono-webhooks.ts into your app. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';

@@ -14,7 +14,7 @@ export interface EnforcingServerOptions {
   readonly jitterMs?: number;
   /** The first request of each connection is delayed by this many more milliseconds. Default 0. */
   readonly coldSocketMs?: number;
-  /** Milliseconds between counting and responding. Default 0. */
+  /** Milliseconds between counting an accepted request and responding to it. Default 0. */
   readonly handlerMs?: number;
   /** The limit of an account changes after this many accepted requests. */
   readonly limitChange?: { readonly afterRequests: number; readonly limit: number };

@@ -1,5 +1,5 @@
 // Shows four processes that share one account through Redis. Together they import 600 trackers exactly as fast as the limit
-// allows, and handle every webhook event once, although each event comes three times, to different processes.
+// allows, and handle every webhook event once, although each event comes three times, in most cases to different processes.
 // Copy worker.ts into your app. Needs Redis, but no API key. Run: npx tsx examples/fleet/supervisor.ts
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -56,7 +56,7 @@ const urls = (await Promise.all(workers.map((worker) => nextMessage(worker, 'lis
 );
 console.log(`${WORKERS} workers are ready; each imports ${TRACKERS / WORKERS} trackers.\n`);
 
-// The service delivers each webhook three times, each time to the next worker.
+// Each webhook is sent three times, and webhooks that are due at the same time are shuffled. The workers get the requests in turn.
 let next = 0;
 let delivered = 0;
 const sender = createWebhookSender({

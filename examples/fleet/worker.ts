@@ -38,7 +38,7 @@ const client = new TrackingClient({
   },
 });
 
-// Only one of the workers handles an event.
+// Each event is handled by only one of the workers.
 let events = 0;
 const webhooks = createWebhookHandler({
   secret: task.secret,

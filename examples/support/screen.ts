@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import pc from 'picocolors';
 import { parseOccurrenceDatetime, type TrackingEvent } from 'tracking-client';
 
-/** Below this width, a row of a table would take several lines. */
+/** A screen with fewer columns gets no table, not even a small one. */
 const MIN_TABLE_WIDTH = 80;
 
 function screenWidth(): number {
@@ -28,7 +28,6 @@ export function print(text: string, start = '  '): void {
   console.log(line);
 }
 
-/** Prints a heading. */
 export function heading(text: string): void {
   console.log();
   print(pc.bold(text), '');

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
 import { Help } from 'commander';
 
-/** Below this width, a row of a table would take several lines. */
+/** A screen with fewer columns gets no table, not even a small one. */
 const MIN_TABLE_WIDTH = 80;
 /** If fewer columns are left beside `start`, the text begins on the next line. */
 const MIN_ROOM = 20;

@@ -13,7 +13,7 @@ export interface BucketId {
   readonly baseUrl: string;
   /** Names the account, e.g. by a hash of its API key; never the key. */
   readonly account: string;
-  /** Endpoint name, e.g. `trackers.results`; `request` for paths outside the table. */
+  /** Endpoint name, e.g. `trackers.results`; `request` for a call of `client.request` that is not in the endpoint table. */
   readonly endpoint: string;
 }
 

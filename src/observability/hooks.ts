@@ -10,7 +10,7 @@ import { callOrWarn, type LogAdapter } from './logger.ts';
 export interface CallInfo {
   /** Identifies the call in all its hooks and log lines (a UUID). */
   readonly callId: string;
-  /** The endpoint; `request` for a path outside the table. */
+  /** The endpoint; `request` for a call of `client.request` whose method and path are not in the endpoint table. */
   readonly endpoint: EndpointName | 'request';
   /** HTTP method. */
   readonly method: string;

@@ -9,7 +9,7 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
  * Writes log lines: the console, or another logger. Loggers of pino, winston, bunyan and NestJS need no adapter. A logger with
- * `log` instead of `info` gets the fields as JSON at the end of the line. So does the console, but without the fields of a call.
+ * `log` instead of `info` gets the fields as JSON at the end of the line. So does the console, but a line about a call has no JSON.
  */
 export interface Logger {
   /** Logs a line of the level `debug`. */

@@ -123,7 +123,7 @@ interface Entry<Item, Result> {
   readonly reject: (error: unknown) => void;
   /** When the call was made, on `systemClock`. */
   readonly startedAt: number;
-  /** True if the call has rejected. */
+  /** True once the call has settled. Then the item is not sent any more. */
   isAbandoned: boolean;
 }
 

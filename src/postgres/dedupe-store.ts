@@ -108,7 +108,7 @@ export class PostgresDedupeStore implements DedupeStore {
     const { pool, table, commandTimeoutMs } = checkOptions(storeOptions, options);
     this.commandTimeoutMs = commandTimeoutMs;
     this.#pool = pool;
-    // Short, because all calls that share the statement wait, and so do calls that need the connection.
+    // Keep the wait for a lock short: all calls that share the statement wait, and so do calls that need the connection.
     this.#statements = buildStatements(table, Math.max(1, Math.floor(commandTimeoutMs / 100)));
     this.#claim = batched(
       pool,

@@ -12,7 +12,8 @@ const MIGRATION_LOCK = 7_275_824_301;
  *
  * @param table - the table's name, with its schema if it has one. Default: `tracking_inbox`
  * @returns SQL that does nothing where the table exists
- * @throws ConfigurationError when a part of the name is not 1 to 63 letters, digits and underscores
+ * @throws ConfigurationError when the name has more than two parts, or a part is not 1 to 63 ASCII letters, digits and underscores,
+ * or begins with a digit
  * @example
  * console.log(inboxTableSql('webhooks.inbox'));
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);

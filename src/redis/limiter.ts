@@ -457,7 +457,8 @@ class SharedBucket {
       this.#nextShareAt(now),
       ...Array.from(this.#tokensOut, (token) => this.#renewsAt(token)),
     );
-    // If no call waits, the program may exit before it reports its tokens: they only come back later.
+    // If no call waits, the timer does not keep the program alive. If the program then exits before it reports its tokens, these
+    // tokens come back a little later.
     this.#timer.set(wakeAt, this.#queue.size > 0);
   }
 }

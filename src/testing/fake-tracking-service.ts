@@ -30,7 +30,10 @@ const playOptions = z.strictObject({ speed: speedOption.optional() });
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */
 export interface FakeTrackingService {
-  /** Base URL for a client that uses `fetch`; any other base URL that ends with `v1` works, too. */
+  /**
+   * Base URL for a client with `fetch: fake.fetch`. Such a client may also use any other base URL that ends with a version, such
+   * as `/v1`.
+   */
   readonly baseUrl: string;
   /** A key that the fake accepts. */
   readonly apiKey: string;

@@ -89,7 +89,10 @@ export interface ListenOptions {
   readonly port?: number;
   /** Address to bind; default `127.0.0.1`. */
   readonly host?: string;
-  /** Also serves `POST /__fake/events`, `/stop`, `/failures` and `/reset`, for tests in other processes. Default false. */
+  /**
+   * Also serves `POST` on `/__fake/events`, `/__fake/stop`, `/__fake/failures` and `/__fake/reset`, for tests in other processes.
+   * Default false.
+   */
   readonly control?: boolean;
 }
 

@@ -15,8 +15,8 @@ export type Claim =
 /**
  * Remembers which webhook events were handled, for one process or many. Your own store must keep these rules:
  * - Each operation is atomic for each key, over all processes that share the store.
- * - A key that is done stays done for `retainMs`. Each claim that finds it done starts this time again, so that a key that is
- *   claimed now and then is never forgotten.
+ * - A key that is done stays done for `retainMs`. A claim with `retainMs` that finds the key done starts this time again (see
+ *   `claim`), so that a key that is claimed often enough is not forgotten.
  * - A key that is neither done nor leased is remembered for seven days, so that its attempts are counted until the sender gives up
  *   (docs/service.md 8.5).
  * - An operation that rejects may have been carried out, or may still be under way. If `release` is called after that, the
@@ -25,8 +25,9 @@ export type Claim =
 export interface DedupeStore {
   /**
    * Time limit of one call, in milliseconds, counted from the call. A store with this field must itself reject in time. If your own
-   * store rejects a `claim` that takes effect later, its keys stay busy until the lease ends. For a store without this field, or
-   * with a value that is not a finite number above 0, the inbox rejects after 4,500 ms and releases a late claim.
+   * store rejects a `claim` in time, but the claim takes effect after the `release` that follows, the keys of this claim stay busy
+   * until the lease ends. For a store without this field, or with a value that is not a finite number above 0, the inbox waits at
+   * most 4,500 ms for a call. If a `claim` ends later, the inbox releases its keys.
    */
   readonly commandTimeoutMs?: number;
   /**
@@ -36,7 +37,7 @@ export interface DedupeStore {
    *
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant; `leaseMs`: length of the lease, in milliseconds; `retainMs`: how long to
-   * remember keys that are done, in milliseconds. Default: no longer than before
+   * remember keys that are done, in milliseconds. Default: the time is not extended
    * @returns one claim per key, in the same order
    */
   claim(

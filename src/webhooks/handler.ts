@@ -112,15 +112,17 @@ export interface WebhookHandler {
   /**
    * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: when to abort running callbacks and release all other work, in milliseconds. After the abort,
-   * `close` still waits for commits and releases, at most as long as one call of the store may take. Default: no limit
-   * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
+   * @param options - `timeoutMs`: milliseconds until the signals of running callbacks abort and no further callback starts. After
+   * that, `close` still waits for commits and for the release of unfinished events, at most as long as one call of the store may
+   * take. Default: no limit
+   * @throws ConfigurationError when an option is invalid, such as a negative `timeoutMs`; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /**
- * Builds a receiver of the service's webhooks. It responds with 2xx only once all is durably handled (docs/service.md 8.5).
+ * Builds a receiver of the service's webhooks. It responds to a webhook with 200 only when nothing is left to do
+ * (docs/service.md 8.5).
  *
  * @param options - `secret` and a callback are required
  * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express, Fastify and Koa
@@ -144,7 +146,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     if (request.method === 'HEAD') return respond(isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return refuse(request, 'method_not_allowed');
     // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
-    // controller of its own, because in a Worker a signal belongs to the request that made it.
+    // controller of its own, because in a Cloudflare Worker a signal belongs to the request that made it.
     const controller = new AbortController();
     return new Promise((resolve) => {
       const timer = systemClock.setTimeout(() => {
@@ -281,7 +283,8 @@ function createInbox(options: InboxOptions & Pick<HandlerOptions, 'store'>): Web
 function logRefusals(logger: LogAdapter) {
   const countLeftOut = limitLines();
   return (error: unknown, reason: WebhookRefusal['reason']) => {
-    // Missing and wrong tokens are limited separately. Each has a fixed message, so the message serves as the reason.
+    // Limit authentication errors for each message, which is a fixed text, so that lines about wrong tokens do not suppress lines
+    // about missing tokens.
     const leftOut = countLeftOut(error instanceof WebhookAuthenticationError ? error.message : reason);
     if (leftOut === undefined) return;
     const fields = leftOut === 0 ? {} : { similarLinesLeftOut: leftOut };
@@ -294,7 +297,7 @@ function logRefusals(logger: LogAdapter) {
 const RETRY_SOON = { status: 503, headers: { 'retry-after': '5' } };
 const RETRY_LATER = { status: 503, headers: { 'retry-after': '30' } };
 
-/** Respond with 200 only when all work is done for good, because a 200 ends the redeliveries (docs/service.md 8.5). */
+/** A webhook gets a 200 only when nothing is left to do, because a 200 ends the redeliveries (docs/service.md 8.5). */
 const RESPONSES = {
   alive: { status: 200 },
   done: { status: 200 },

@@ -105,8 +105,8 @@ export interface InboxOptions {
   /**
    * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
    * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
-   * event to `onDeadLetter` without another call. Without `onDeadLetter`, there is no limit, but an event that was attempted 10
-   * times is handled after all other events of its webhook. Default: 10 with `onDeadLetter`.
+   * event to `onDeadLetter`, and does not call your callback again. Without `onDeadLetter`, there is no limit, but an event that
+   * was attempted 10 times is handled after all other events of its webhook. Default: 10 with `onDeadLetter`.
    */
   readonly maxAttempts?: number | undefined;
   /**

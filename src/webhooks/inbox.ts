@@ -40,8 +40,8 @@ const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
 
 /**
- * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
- * process crashes, the sender delivers the event again (docs/service.md 8.5).
+ * Handles every event once, even if it is delivered several times or to several receivers. If a callback fails or the process
+ * crashes, the sender delivers the event again (docs/service.md 8.5).
  *
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
@@ -74,7 +74,8 @@ export class WebhookInbox {
    * to do
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
-   * @returns the report; unless its outcome is `done` or `rejected`, pass later results of the tracker, too
+   * @returns the report; if its outcome is neither `done` nor `rejected`, work is left: pass the results again later, or pass later
+   * results of the tracker
    * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`; ConfigurationError when callbacks or
    * options are invalid; the `error` of an update whose poll failed
    * @example
@@ -148,8 +149,8 @@ export class WebhookInbox {
     const lease = new Lease(this.#settings, job.items.filter(isOpen));
     await lease.claim();
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
-    // An event with more than `maxAttempts` attempts may end the process. Without `onDeadLetter`, handle the other events first;
-    // the calls to `#deadLetter` below then do nothing.
+    // An event with more than `maxAttempts` attempts may be the one that crashes the process. Without `onDeadLetter`, handle the
+    // other events first; the calls to `#deadLetter` below then do nothing.
     if (onDeadLetter === undefined && !isLastTurn) setState(exhausted, 'putOff');
     for (const item of exhausted) {
       const message = `The callback was not called, because it would be attempt ${item.attempt}, and \`maxAttempts\` is ${maxAttempts}`;

@@ -14,7 +14,7 @@ import type { ItemIssues, KeyedMessage, ParsedWebhook } from './parse.ts';
  * - claimed: this receiver has the lease. The callback makes it handled or failed; at the last attempt, `onDeadLetter` makes it
  *   deadLettered or failed. It becomes interrupted after a shutdown, unavailable if its lease ends, and busy or duplicate if a
  *   renewal finds that another receiver took it over.
- * - putOff: a claimed event with more than `maxAttempts` attempts may be what ends the process. Without `onDeadLetter`, it is
+ * - putOff: without `onDeadLetter`, an event with more than `maxAttempts` attempts, because it may crash the process. It is
  *   released, and becomes waiting again after all other jobs. When the time is up, it becomes busy.
  *
  * The other states are final. Handled and dead-lettered items are committed, and items that this receiver did not finish are

@@ -50,7 +50,7 @@ export class MemoryDedupeStore implements DedupeStore {
 
   /**
    * @param options - `maxKeys` and `now`
-   * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1
+   * @throws ConfigurationError when an option is invalid
    */
   constructor(options: MemoryDedupeStoreOptions = {}) {
     const { maxKeys, now } = checkOptions(storeOptions, options);
@@ -178,7 +178,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // An iterator that has reached the end of the map finds no later key, so do not read an empty map.
+    // An iterator that has reached the end stays there, even if keys are added later. So do not move it while the map is empty.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

@@ -104,7 +104,7 @@ function checkBearer(headers: Headers, digests: readonly Buffer[]): void {
   }
 }
 
-/** Removes only what HTTP calls white space, because a secret may end with a no-break space. */
+/** Removes only spaces and tabs. `token.trimEnd()` would also remove the byte A0, the last byte of a secret such as `voilà`. */
 function trimEnd(token: string): string {
   let end = token.length;
   while (token[end - 1] === ' ' || token[end - 1] === '\t') end -= 1;

@@ -28,7 +28,7 @@ export function toWebhookBody(payload: unknown, receivedAt: Date): unknown {
   }
   if (!isJsonObject(payload)) return payload;
   if (payload['error'] instanceof TrackingError) throw payload['error'];
-  // JSON leaves out a `tracking` that is undefined, but never the list of events.
+  // Recognise an update by `newEvents`: an update that was stored as JSON may lack `tracking`, but never `newEvents`.
   if (Array.isArray(payload['newEvents'])) {
     const { tracking, tracker } = payload;
     return buildBody(isJsonObject(tracking) ? tracking : {}, tracker, receivedAt);

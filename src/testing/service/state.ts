@@ -204,8 +204,8 @@ export class FakeState {
   }
 
   /**
-   * Plans the steps of a scenario. The times written in the events are as far apart as at normal speed. The time written for the
-   * last step is the real time of this step, so a faster scenario writes no time in the future.
+   * Plans the steps of a scenario. The times written in the events are as far apart as at normal speed. They are counted back from
+   * the real time of the last step, so a faster scenario writes no time in the future.
    */
   startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {
     parcel.hasScenario = true;

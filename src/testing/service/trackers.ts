@@ -169,7 +169,10 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore<Tracker extends StoredTracker> {
   readonly #byId = new Map<unknown, Tracker>();
-  /** Archiving a tracker frees its id (docs/service.md 5.2). Until another tracker uses the id, it finds the archived tracker. */
+  /**
+   * Archiving a tracker frees its `clientTrackerId` (docs/service.md 5.2). Until another tracker uses this id, a search by the id
+   * still returns the archived tracker.
+   */
   readonly #byClientTrackerId = new Map<unknown, Tracker>();
   readonly #byTrackingNumber = new Map<string, Tracker[]>();
 

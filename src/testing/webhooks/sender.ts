@@ -42,7 +42,7 @@ export interface WebhookSenderOptions {
   readonly secret?: string;
   /** How many duplicates of each request are sent. Default 0. */
   readonly duplicates?: number;
-  /** True to send in a random order that the seed decides. Default false: in order. */
+  /** True to send the webhooks that are due at the same time in a random order that the seed decides. Default false: in order. */
   readonly shuffle?: boolean;
   /** Decides the order of `shuffle`. Default 1. */
   readonly seed?: string | number;
@@ -186,6 +186,7 @@ function reportOnSentFailure(error: unknown): void {
  * @throws ConfigurationError when an option is invalid
  * @example
  * const sender = createWebhookSender({ target: handler, secret, fake, duplicates: 2, shuffle: true, until2xx: true });
+ * await client.trackers.create({ trackingNumber: 'RR123456785CN' });
  * fake.shipment('RR123456785CN').deliver();
  * const report = await sender.flush(); // { items: 1, accepted: 1, lost: 0, sent: [three requests] }
  */
