@@ -47,6 +47,7 @@ test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
   ['http://localhost.evil.test/v1', false, UNENCRYPTED],
   ['http://127.0.0.1.evil.test', false, UNENCRYPTED],
   ['ftp://host.test', true, noUrl("'ftp://host.test'")],
+  ['xhttps://host.test', true, noUrl("'xhttps://host.test'")],
   ['ftp://host/v1', true, noUrl("'ftp://host/v1'")],
   ['ftp://hunter2@host/v1', true, noUrl('a string of 21 characters')],
   ['file:///etc', true, noUrl('a string of 11 characters')],

@@ -32,6 +32,7 @@ describe('options of one call', () => {
     [{ headers: { authorization: 'x' } }, '`headers.authorization`'],
     [{ priority: 'urgent' }, '`priority`'],
     [{ signal: {} }, '`signal`'],
+    [{ signal: { aborted: false } }, '`signal`'],
   ])('%j → ConfigurationError that names it', (options, name) => {
     expect(() => callOptions(options)).toThrow(ConfigurationError);
     expect(() => callOptions(options)).toThrow(name);

@@ -81,6 +81,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
     ['a list with null', listOf(trackerSchema), [TRACKER, null]],
     ['a list with a text', listOf(courierSchema), ['us-post']],
     ['an event that is a number', trackingSchema, { events: [EVENT, 0] }],
+    ['an event that is a number, and a wrong tracker', trackingSchema, { tracker: 7, events: [EVENT, 0] }],
     ['a bulk item that is null', bulkResultSchema, { status: 'success', data: [null] }],
     ['a pushed webhook that is a text', webhookHistorySchema, { webhooks: ['x'] }],
     [

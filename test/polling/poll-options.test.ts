@@ -20,6 +20,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['initialDelayMs', -1, 'to be'],
     ['maxDurationMs', 0, 'to be'],
     ['maxDurationMs', Number.NaN, 'to be'],
+    ['maxDurationMs', '5000', 'to be'],
     ['maxConsecutiveErrors', 0, 'to be'],
     ['until', 'delivered', 'to be'],
     ['searchBy', 'trackingNumber', 'to be'],

@@ -119,6 +119,16 @@ describe('the clock', () => {
     await response;
   });
 
+  it('latencyMs as a number → the response of each endpoint takes that long', async () => {
+    const fake = createFakeTrackingService({ latencyMs: 500 });
+    const onResponse = vi.fn();
+    const response = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(onResponse);
+    await vi.advanceTimersByTimeAsync(499);
+    expect(onResponse).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    await response;
+  });
+
   it('an abort during the latency → rejects at once with the reason', async () => {
     const fake = createFakeTrackingService({ latencyMs: 60_000 });
     const controller = new AbortController();

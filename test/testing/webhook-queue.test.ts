@@ -186,6 +186,15 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     expect([await resend(), fake.webhooks.pending.length]).toEqual([[201, 4], 4]);
   });
 
+  it('pushes of another tracker → not sent again', async () => {
+    const { fake, createId, resend } = await withPushes();
+    await createId({ trackingNumber: OTHER_NUMBER });
+    fake.shipment(OTHER_NUMBER).addEvent({ eventId: 'other' });
+    fake.webhooks.take();
+    expect(await resend()).toEqual([201, 2]);
+    expect(readEventIds(fake)).toEqual([['a'], ['b']]);
+  });
+
   it('a push that still waits to be sent → not queued twice', async () => {
     const { fake, resend } = await withPushes();
     fake.shipment(NUMBER).addEvent({ eventId: 'c' });

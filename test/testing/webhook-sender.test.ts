@@ -290,6 +290,7 @@ describe('sender.start', () => {
 describe('createWebhookSender with invalid options', () => {
   it.each([
     ['a URL of another scheme', { target: 'ftp://localhost/' }],
+    ['a scheme that ends with http', { target: 'xhttp://localhost/' }],
     ['0 attempts', { until2xx: { maxAttempts: 0 } }],
     ['an unknown option of until2xx', { until2xx: { delayMs: 500 } }],
     ['until2xx that is text', { until2xx: 'yes' }],

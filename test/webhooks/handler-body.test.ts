@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type WebhookHandlerOptions, WebhookParseError } from '../../src/webhooks/index.ts';
 import { buildStream, makeHandler, post, SECRET, webhook } from './make-handler.ts';
-import { E1 } from './support.ts';
+import { E1, proofOfDelivery } from './support.ts';
 
 const TEXT = JSON.stringify(E1);
 const LIMIT = 2 * 2 ** 20;
@@ -120,6 +120,14 @@ describe('length of the body', () => {
     const body = `{"trackerId":"t1","events":[{"eventId":"e1"},{"deep":${deep}},{"eventId":"e2"}]}`;
     const result = await receive(post(body), { onError: () => {} });
     expect(result).toMatchObject({ status: 422, handled: ['e1', 'e2'] });
+  });
+
+  test('a proof of delivery, nested 10,000 levels deep → 422, and no callback is called', async () => {
+    const deep = '['.repeat(10_000) + ']'.repeat(10_000);
+    const body = JSON.stringify(proofOfDelivery('t1')).replace('"link"', deep);
+    const onProofOfDelivery = vi.fn();
+    const result = await receive(post(body), { onProofOfDelivery, onError: () => {} });
+    expect([result.status, onProofOfDelivery.mock.calls]).toEqual([422, []]);
   });
 
   test('an endless body → 413 after maxBodyBytes', async () => {

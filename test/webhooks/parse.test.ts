@@ -203,6 +203,11 @@ describe('invalid items', () => {
     });
   });
 
+  test('a tracker without either id → the issue has the path of the tracker', () => {
+    const { rejected } = parseWebhook(payload({ ...good, tracker: {} }));
+    expect(rejected[0]?.issues[0]?.path).toEqual(['tracker']);
+  });
+
   test('one invalid event among valid events → the valid events are kept, the invalid event is named by its path', () => {
     const { messages, rejected } = parseWebhook(payload(tracking('t1', 'e1', { eventId: 5 }, 'e3')));
     expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e3' }] }]);
