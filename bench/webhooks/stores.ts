@@ -4,6 +4,10 @@ import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import type { InboxKind } from '../../test/integration/receivers/receiver-config.ts';
 import { runFleet } from '../../test/integration/receivers/run.ts';
 import { deleteKeys } from '../fleet/run.ts';
+import { median, sum } from '../statistics.ts';
+
+/** The result of one run. */
+type StormReport = Omit<StoreResult, 'ratio' | 'must'>;
 
 export interface StoreResult {
   readonly inbox: InboxKind;
@@ -20,7 +24,7 @@ export interface StoreResult {
   readonly repeats: number;
   /** Number of repeats that no kill between handling and commit explains. */
   readonly unexcused: number;
-  /** Number of requests by status; `0` counts requests to which a dying receiver did not respond. */
+  /** Number of requests of all rounds by status; `0` counts requests to which a dying receiver did not respond. */
   readonly responses: Readonly<Record<number, number>>;
 }
 
@@ -37,6 +41,7 @@ const MUST: Readonly<Record<number, Partial<Record<InboxKind, number>>>> = {
 };
 
 const EVENTS = 4_000;
+const ROUNDS = 3;
 /** V8 compiles the code of a receiver during its first thousands of webhooks. A receiver that replaces a killed one is not warm. */
 const WARM_UP_EVENTS = 8_000;
 
@@ -44,32 +49,69 @@ export function isByHand(inbox: InboxKind): boolean {
   return inbox.endsWith('by hand');
 }
 
-/** Sends each event three times, shuffled, to four receiver processes of each kind: undisturbed, then with kills. */
+/**
+ * Sends each event three times, shuffled, to four receiver processes of each kind: undisturbed in several rounds, in which all kinds
+ * take turns, then once with kills.
+ */
 export async function measureStores(redisUrl: string, postgresUrl: string, isQuick: boolean) {
   const results: StoreResult[] = [];
+  const events = isQuick ? 500 : EVENTS;
   for (const eventsPerWebhook of [8, 1]) {
     for (const database of ['redis', 'postgres'] as const) {
       const [run, url] = database === 'redis' ? [runOnRedis, redisUrl] : [runOnPostgres, postgresUrl];
-      for (const kills of [0, isQuick ? 3 : 10]) {
-        let rateByHand = Number.NaN;
-        for (const inbox of INBOXES[database]) {
-          console.error(`${inbox}, ${eventsPerWebhook} per webhook, ${kills} kills`);
-          const events = isQuick ? 500 : EVENTS;
-          const warmUpEvents = kills > 0 || isQuick ? 0 : WARM_UP_EVENTS;
-          const result = await run(url, { inbox, kills, events, eventsPerWebhook, warmUpEvents });
-          const rate = events / result.seconds;
-          if (isByHand(inbox)) rateByHand = rate;
-          const must = kills === 0 ? MUST[eventsPerWebhook]?.[inbox] : undefined;
-          results.push({
-            ...result,
-            ratio: isByHand(inbox) ? null : rate / rateByHand,
-            must: must ?? null,
-          });
+      const undisturbed = { kills: 0, rounds: ROUNDS, warmUpEvents: WARM_UP_EVENTS };
+      for (const { rounds, ...options } of [
+        isQuick ? { kills: 0, rounds: 1 } : undisturbed,
+        { kills: isQuick ? 3 : 10, rounds: 1 },
+      ]) {
+        const runs = new Map<InboxKind, StormReport[]>(INBOXES[database].map((inbox) => [inbox, []]));
+        for (let round = 1; round <= rounds; round += 1) {
+          for (const [inbox, reports] of runs) {
+            console.error(
+              `${inbox}, ${eventsPerWebhook} per webhook, ${options.kills} kills, round ${round}`,
+            );
+            reports.push(await run(url, { ...options, inbox, events, eventsPerWebhook }));
+          }
         }
+        results.push(...summarize(runs, eventsPerWebhook));
       }
     }
   }
   return results;
+}
+
+/** Takes medians of the times and ratios, and adds the counts of all rounds. The runs by hand come first. */
+function summarize(
+  runs: ReadonlyMap<InboxKind, readonly StormReport[]>,
+  eventsPerWebhook: number,
+): StoreResult[] {
+  const [byHand = []] = runs.values();
+  return [...runs].map(([inbox, reports]) => {
+    const total = (count: 'kills' | 'lost' | 'repeats' | 'unexcused') =>
+      sum(reports.map((report) => report[count]));
+    const ratios = reports.map(({ seconds }, round) => (byHand[round]?.seconds ?? Number.NaN) / seconds);
+    const must = total('kills') === 0 ? MUST[eventsPerWebhook]?.[inbox] : undefined;
+    return {
+      inbox,
+      eventsPerWebhook,
+      ratio: isByHand(inbox) ? null : median(ratios),
+      must: must ?? null,
+      kills: total('kills'),
+      events: reports[0]?.events ?? 0,
+      seconds: median(reports.map(({ seconds }) => seconds)),
+      lost: total('lost'),
+      repeats: total('repeats'),
+      unexcused: total('unexcused'),
+      responses: addCounts(reports.map(({ responses }) => responses)),
+    };
+  });
+}
+
+function addCounts(counts: readonly Readonly<Record<number, number>>[]): Record<number, number> {
+  const sums: Record<number, number> = {};
+  for (const [status, count] of counts.flatMap(Object.entries<number>))
+    sums[Number(status)] = (sums[Number(status)] ?? 0) + count;
+  return sums;
 }
 
 /** Options of a run with four receivers: their store, the events that they get, and the number of kills. */
@@ -121,7 +163,7 @@ export async function runOnPostgres(url: string, storm: Storm) {
 async function runReceivers(
   receivers: Parameters<typeof runFleet>[0]['receivers'],
   { kills, events, eventsPerWebhook, warmUpEvents, programs }: Storm,
-): Promise<Omit<StoreResult, 'ratio' | 'must'>> {
+): Promise<StormReport> {
   const traffic = { events, copies: 3, perWebhook: eventsPerWebhook, concurrency: 24 };
   const report = await runFleet({ receivers, size: 4, traffic, warmUpEvents, kills, programs });
   return {
