@@ -132,13 +132,18 @@ interface Entry<Item, Result> {
  * alone, and tried again for a while, so that only the items in conflict wait. If a statement fails for another reason, the calls of
  * its items fail. After `limitMs` a call rejects and the next statement starts. A call that has rejected is not sent any more.
  *
- * @param send - sends one statement for all items, and resolves to a list with a result for each item
+ * @param send - sends a statement for all items, and resolves to a list with a result for each item. If it reads first, it asks
+ * `hasGivenUp` before it writes
  * @param resolveConflict - finds the result of an item whose last try met a conflict. Default: rejects with the error of that try
  */
 export function batched<Item, Result>(
   pool: Queryable,
   limitMs: number,
-  send: (connection: Queryable, items: readonly Item[]) => Promise<readonly Result[]>,
+  send: (
+    connection: Queryable,
+    items: readonly Item[],
+    hasGivenUp: (index: number) => boolean,
+  ) => Promise<readonly Result[]>,
   resolveConflict: (connection: Queryable, item: Item, error: unknown) => Promise<Result> = rethrow,
 ): (items: readonly Item[]) => Promise<readonly Result[]> {
   type Entries = readonly Entry<Item, Result>[];
@@ -161,7 +166,9 @@ export function batched<Item, Result>(
       const wanted = entries.filter(({ isAbandoned }) => !isAbandoned);
       if (wanted.length === 0) return;
       const items = wanted.map(({ item }) => item);
-      for (const [index, result] of (await send(connection, items)).entries()) wanted[index]?.resolve(result);
+      const hasGivenUp = (index: number) => wanted[index]?.isAbandoned === true;
+      const results = await send(connection, items, hasGivenUp);
+      for (const [index, result] of results.entries()) wanted[index]?.resolve(result);
     });
   }
 

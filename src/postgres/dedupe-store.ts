@@ -64,16 +64,22 @@ interface CommitRequest {
   readonly retainMs: number;
 }
 
-/** A row of a reply: of a read, or of a claim. Drivers may return numbers as text. */
-interface Row {
+/** A row that `read` has found. Drivers may return numbers as text. */
+interface KeyState {
   readonly key: string;
-  readonly token?: string | null;
-  readonly done?: boolean;
-  /** True if the lease or the retention has ended. */
-  readonly free?: boolean;
-  readonly lease_ms?: unknown;
-  readonly retention_ms?: unknown;
-  readonly attempts?: unknown;
+  /** The token of the lease, if there is one. */
+  readonly token: string | null;
+  readonly state: 'free' | 'leased' | 'done';
+  /** Remaining milliseconds of the lease; null if there is none. */
+  readonly lease: unknown;
+  /** Remaining milliseconds until the key is forgotten. */
+  readonly retention: unknown;
+}
+
+/** A row that `claim` has claimed. */
+interface Claimed {
+  readonly key: string;
+  readonly attempts: unknown;
 }
 
 /**
@@ -84,6 +90,8 @@ interface Row {
  * locked the row of a key, calls for this key are retried for up to a second. After that, a claim of an event that is not done is
  * busy, and a commit, a release or a renewal fails. Calls for other keys do not wait. Every isolation level works. Leases and
  * retention run on the clock of the server, so fake timers do not move them.
+ *
+ * A new event takes three statements, one after the other: a read, a claim and a commit. A duplicate takes only the read.
  *
  * @example
  * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL }).on('error', console.error);
@@ -113,7 +121,7 @@ export class PostgresDedupeStore implements DedupeStore {
     this.#claim = batched(
       pool,
       commandTimeoutMs,
-      (client, requests) => this.#sendClaims(client, requests),
+      (client, requests, hasGivenUp) => this.#sendClaims(client, requests, hasGivenUp),
       (client, request, error) => this.#readClaim(client, request, error),
     );
     this.#commit = batched(pool, commandTimeoutMs, (client, requests) => this.#sendCommits(client, requests));
@@ -164,25 +172,32 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   /** Reads the keys first, because a read locks no rows and costs much less than a claim. Most duplicates need only the read. */
-  async #sendClaims(client: Queryable, requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
-    const rows = await this.#read(client, [...new Set(requests.map(({ key }) => key))]);
+  async #sendClaims(
+    client: Queryable,
+    requests: readonly ClaimRequest[],
+    hasGivenUp: (index: number) => boolean,
+  ): Promise<readonly Claim[]> {
+    const states = await this.#read(client, [...new Set(requests.map(({ key }) => key))]);
     const wanted = new Map<string, ClaimRequest>();
     const aging = new Map<string, ClaimRequest>();
-    for (const request of requests) {
+    for (const [index, request] of requests.entries()) {
+      if (hasGivenUp(index)) continue;
       const { key, token, retainMs } = request;
-      const row = rows.get(key);
-      const isRenewal = row?.token === token;
-      const isFree = row === undefined || row.free === true;
+      const known = states.get(key);
+      const isRenewal = known?.token === token;
+      const isFree = known === undefined || known.state === 'free';
       // A statement can claim each key only once. A renewal replaces other requests, so that the lease is not lost.
       if (isRenewal || (isFree && !wanted.has(key))) wanted.set(key, request);
       // The retention begins again only if a tenth of it has passed, so that few duplicates cost a write.
-      else if (row?.done === true && Number(row.retention_ms) < 0.9 * retainMs) aging.set(key, request);
+      else if (known?.state === 'done' && Number(known.retention) < 0.9 * retainMs)
+        aging.set(key, longerRetained(request, aging.get(key)));
     }
-    const attempts = await this.#acquire(client, [...wanted.values()]);
+    // Claim last: if the other statement failed afterwards, the calls would reject, although they had leases.
     await this.#retain(client, [...aging.values()]);
+    const attempts = await this.#acquire(client, [...wanted.values()]);
     return requests.map(({ key, token }) => {
       const sent = wanted.get(key);
-      if (sent === undefined) return toClaim(rows.get(key));
+      if (sent === undefined) return toClaim(states.get(key));
       const attempt = sent.token === token ? attempts.get(key) : undefined;
       // Another receiver, or another request of this statement, has claimed the key since the read.
       return attempt === undefined ? BUSY : { status: 'acquired', attempt };
@@ -193,7 +208,7 @@ export class PostgresDedupeStore implements DedupeStore {
   async #acquire(client: Queryable, requests: readonly ClaimRequest[]): Promise<ReadonlyMap<string, number>> {
     if (requests.length === 0) return new Map();
     const columns = toColumns(requests, 'key', 'token', 'leaseMs');
-    const rows = await this.#run(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
+    const rows = await this.#run<Claimed>(client, 'claim', ...columns, OUTLASTS_SENDER_MS);
     return new Map(rows.map(({ key, attempts }) => [key, Number(attempts)]));
   }
 
@@ -203,13 +218,13 @@ export class PostgresDedupeStore implements DedupeStore {
 
   /** Reads the state of a key whose row stayed locked. If the claim was a renewal, it has failed, but the lease is not lost. */
   async #readClaim(client: Queryable, { key, token }: ClaimRequest, error: unknown): Promise<Claim> {
-    const row = (await this.#read(client, [key])).get(key);
-    if (row?.token === token) throw error;
-    return toClaim(row);
+    const known = (await this.#read(client, [key])).get(key);
+    if (known?.token === token) throw error;
+    return toClaim(known);
   }
 
-  async #read(client: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, Row>> {
-    const rows = await this.#run(client, 'read', keys);
+  async #read(client: Queryable, keys: readonly string[]): Promise<ReadonlyMap<string, KeyState>> {
+    const rows = await this.#run<KeyState>(client, 'read', keys);
     return new Map(rows.map((row) => [row.key, row]));
   }
 
@@ -224,7 +239,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return requests.map(() => undefined);
   }
 
-  async #run(
+  async #run<Row>(
     client: Queryable,
     statement: 'read' | 'claim' | 'retain' | 'commit' | 'release' | 'purge',
     ...values: readonly unknown[]
@@ -253,9 +268,13 @@ function toStoredKey(key: string): string {
   return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
 
+function longerRetained(request: ClaimRequest, other: ClaimRequest = request): ClaimRequest {
+  return other.retainMs > request.retainMs ? other : request;
+}
+
 /** The claim of a key that is not free, or whose row is locked. */
-function toClaim(row: Row | undefined): Claim {
-  if (row?.done === true && row.free !== true) return { status: 'done' };
-  const retryAfterMs = Number(row?.lease_ms);
+function toClaim(known: KeyState | undefined): Claim {
+  if (known?.state === 'done') return { status: 'done' };
+  const retryAfterMs = Number(known?.lease);
   return retryAfterMs > 0 ? { status: 'busy', retryAfterMs } : BUSY;
 }

@@ -58,9 +58,9 @@ const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
 const remainingMs = (end: string) => `ceil(extract(epoch FROM ${end} - clock_timestamp()) * 1000)::float8`;
 
 /**
- * Builds the statements of a store; all times are on the server's clock. `$1` of `claim`, `commit` and `release` is a list of
- * keys, and the other lists have one value for each key. Each of the three waits for a lock at most `lockTimeoutMs`, because the
- * calls that share it wait, too.
+ * Builds the statements of a store; all times are on the server's clock. `$1` is a list of keys, except in `purge`, and
+ * the other lists have one value for each key. `claim`, `commit` and `release` wait for a lock at most `lockTimeoutMs`, because the
+ * calls that share the statement wait, too.
  *
  * @throws ConfigurationError if the name of the table is invalid
  */
@@ -82,9 +82,10 @@ PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 ${inboxTableSql(table)}
 END $migration$`,
 
-    // The state of each known key. A missing or free key can be claimed.
-    read: `SELECT key, token, state = 'done' AND NOT ${FORGOTTEN} AS done, ${FREE} AS free,
-  ${remainingMs('lease_until')} AS lease_ms, ${remainingMs('expires_at')} AS retention_ms
+    // The state of each known key: 'free', 'leased' or 'done'. A missing or free key can be claimed. The columns and states are
+    // plain words, because a driver may rename columns such as `lease_ms`, and return booleans as text.
+    read: `SELECT key, token, CASE WHEN ${FREE} THEN 'free' ELSE state END AS state,
+  ${remainingMs('lease_until')} AS lease, ${remainingMs('expires_at')} AS retention
 FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
 
     // Returns the attempt of each claimed key. After `$4` ms an unfinished key is forgotten. `ON CONFLICT` locks the rows of keys
@@ -104,12 +105,13 @@ SELECT key, attempts FROM claimed
 UNION ALL
 SELECT NULL, NULL FROM setting WHERE ${restore} IS NULL`,
 
-    // Begins the retention of done keys again.
+    // Begins the retention of done keys again, unless another receiver has extended it even further.
     retain: `UPDATE ${name} AS done SET expires_at = ${endAfter('kept.retain_ms')}
 FROM (
   SELECT inbox.key, wanted.retain_ms
   FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms)
   JOIN ${name} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done'
+    AND inbox.expires_at < ${endAfter('wanted.retain_ms')}
   FOR UPDATE OF inbox SKIP LOCKED
 ) AS kept WHERE done.key = kept.key`,
 

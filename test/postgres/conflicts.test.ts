@@ -18,26 +18,34 @@ class ConflictingDatabase {
   /** Whether each connection was destroyed when it came back. */
   readonly destroyed: boolean[] = [];
   readonly #getError: GetError;
-  /** The replies of the reads; the last one is repeated. */
-  readonly #reads: object[][];
+  /** What reads find. */
+  readonly #row: object | undefined;
+  /** What reads find after the last try. Default: the same. */
+  readonly #lastRow: object | undefined;
+  /** `resolveConflict` runs after a failure that comes later than this. */
+  readonly #lastTryAt = performance.now() + 1_000;
+  #failedAt = 0;
   readonly totalCount = 0;
 
-  constructor(getError: GetError, ...reads: object[][]) {
+  constructor(getError: GetError, row?: object, lastRow = row) {
     this.#getError = getError;
-    this.#reads = reads;
+    this.#row = row;
+    this.#lastRow = lastRow;
   }
 
   readonly query = async (text: string, [keys]: unknown[] = []) => {
     const sent = keys as string[]; // The store sends its keys as the first value.
     if (text.startsWith('SELECT')) {
-      const [rows = []] = this.#reads.length > 1 ? this.#reads.splice(0, 1) : this.#reads;
-      return { rows };
+      const row = this.#failedAt < this.#lastTryAt ? this.#row : this.#lastRow;
+      return { rows: row === undefined ? [] : [row] };
     }
     this.sent.push(sent);
     for (const key of sent) {
       const tries = this.sent.filter((others) => others.includes(key)).length;
       const error = this.#getError(key, tries, sent.length);
-      if (error !== undefined) throw error;
+      if (error === undefined) continue;
+      this.#failedAt = performance.now();
+      throw error;
     }
     return { rows: sent.map((key) => ({ key, attempts: 1 })) };
   };
@@ -73,35 +81,40 @@ describe.each([
   });
 });
 
+const FAILED = { key: 'locked', token: null, state: 'free', lease: null };
+
 describe('a key that stays locked', () => {
   test.each([
-    ['no row yet → busy for one second', [[]], { status: 'busy', retryAfterMs: 1_000 }],
+    ['no row yet → busy for one second', undefined, undefined, { status: 'busy', retryAfterMs: 1_000 }],
     [
       'a row of a failed event → busy for one second',
-      [[{ key: 'locked', token: null, done: false, free: true, lease_ms: null }]],
+      FAILED,
+      FAILED,
       { status: 'busy', retryAfterMs: 1_000 },
     ],
     [
-      'a row that another receiver leases meanwhile → busy until that lease ends',
-      [[], [{ key: 'locked', token: 'theirs', done: false, free: false, lease_ms: '250' }]],
+      'a row that another receiver leases during the last try → busy until that lease ends',
+      FAILED,
+      { key: 'locked', token: 'theirs', state: 'leased', lease: '250' },
       { status: 'busy', retryAfterMs: 250 },
     ],
     [
-      'a row that is done meanwhile → done',
-      [[], [{ key: 'locked', token: null, done: true, free: false, lease_ms: null }]],
+      'a row that is done during the last try → done',
+      FAILED,
+      { key: 'locked', token: null, state: 'done', lease: null },
       { status: 'done' },
     ],
-  ])('%s', async (_title, reads, claim) => {
-    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, ...reads) });
-    expect(await settleInVirtualTime(() => store.claim(['free', 'locked'], LEASE))).toEqual([
-      { status: 'acquired', attempt: 1 },
-      claim,
-    ]);
+  ])('%s', async (_title, row, lastRow, claim) => {
+    const clock = useVirtualTime();
+    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, row, lastRow) });
+    const claims = store.claim(['free', 'locked'], LEASE);
+    await clock.advance(1_999);
+    expect(await claims).toEqual([{ status: 'acquired', attempt: 1 }, claim]);
   });
 
   test('a renewal → rejects with the error of the lock, because another receiver has not taken over', async () => {
-    const row = { key: 'locked', token: 'mine', done: false, free: false, lease_ms: 5_000 };
-    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, [row]) });
+    const row = { key: 'locked', token: 'mine', state: 'leased', lease: 5_000 };
+    const store = new PostgresDedupeStore({ pool: new ConflictingDatabase(isLocked, row) });
     await expect(settleInVirtualTime(() => store.claim(['locked'], LEASE))).rejects.toThrow('SQLSTATE 55P03');
   });
 

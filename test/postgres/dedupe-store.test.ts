@@ -46,9 +46,29 @@ describe('claim', () => {
   });
 
   test('a lease that another receiver takes over after the read → the renewal is busy', async () => {
-    const held = [{ key: 'a', token: 'mine', done: false, free: true }];
+    const held = [{ key: 'a', token: 'mine', state: 'free' }];
     const racing = new PostgresDedupeStore({ pool: scripted(held, []) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['claims', () => store.claim(['a'], { token: 'theirs', ...MINUTE })],
+    ['claims and commits', () => store.commit(['a'], { retainMs: DAY_MS })],
+  ])('another receiver %s the key between the read and the claim → busy', async (_title, interrupt) => {
+    let isFirst = true;
+    const query = async (text: string, values?: unknown[]) => {
+      if (text.startsWith('WITH') && isFirst) {
+        isFirst = false;
+        await interrupt();
+      }
+      return database.query(text, values);
+    };
+    const slow = new PostgresDedupeStore({ pool: { query } });
+    expect(await slow.claim(['a'], { token: 'mine', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
+    await store.release(['a'], { token: 'mine' });
+    expect(await store.claim(['a'], { token: 'late', ...MINUTE })).not.toMatchObject([
+      { status: 'acquired' },
+    ]);
   });
 
   test('keys that are done → one statement, which reads them', async () => {
@@ -69,7 +89,7 @@ describe('claim', () => {
   );
 
   test('a driver that returns numbers as strings → numbers', async () => {
-    const read = { key: 'b', token: 'theirs', done: false, free: false, lease_ms: '250' };
+    const read = { key: 'b', token: 'theirs', state: 'leased', lease: '250' };
     const texts = scripted([read], [{ key: 'a', attempts: '3' }]);
     expect(
       await new PostgresDedupeStore({ pool: texts }).claim(['a', 'b'], { token: 'mine', ...MINUTE }),
@@ -137,6 +157,32 @@ describe('a claim with retainMs of a done key', () => {
       { status: 'done' },
       { status: 'acquired', attempt: 1 },
     ]);
+  });
+});
+
+describe('claims that extend the retention of one key', () => {
+  const claimFor = (days: number) => store.claim(['a'], { token: 'x', ...MINUTE, retainMs: days * DAY_MS });
+
+  test.each([
+    [7, 30],
+    [30, 7],
+  ])('for %i and for %i days in one statement → for the longer time', async (...days) => {
+    await store.commit(['a'], { retainMs: DAY_MS });
+    await Promise.all(days.map(claimFor));
+    pass(20 * DAY_MS);
+    expect(await claimFor(1)).toEqual([{ status: 'done' }]);
+  });
+
+  test('another receiver extends it further between the read and the write → not shortened', async () => {
+    await store.commit(['a'], { retainMs: DAY_MS });
+    const query = async (text: string, values?: unknown[]) => {
+      if (text.startsWith('UPDATE')) await claimFor(30);
+      return database.query(text, values);
+    };
+    const slow = new PostgresDedupeStore({ pool: { query } });
+    await slow.claim(['a'], { token: 'x', ...MINUTE, retainMs: 7 * DAY_MS });
+    pass(20 * DAY_MS);
+    expect(await claimFor(1)).toEqual([{ status: 'done' }]);
   });
 });
 

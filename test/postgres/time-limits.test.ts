@@ -69,6 +69,19 @@ describe('a database that hangs', () => {
     expect(store.commandTimeoutMs).toBe(20);
   });
 
+  test('a read that replies after every call has given up → nothing is claimed', async () => {
+    const clock = useVirtualTime();
+    const written: string[] = [];
+    const query = async (text: string) => {
+      if (text.startsWith('SELECT')) await new Promise((resolve) => setTimeout(resolve, 2_500));
+      else written.push(text);
+      return { rows: [] };
+    };
+    const outcome = Promise.allSettled([new PostgresDedupeStore({ pool: { query } }).claim(['a'], LEASE)]);
+    await clock.advance(3_000);
+    expect([await outcome, written]).toMatchObject([[TOO_LATE], []]);
+  });
+
   test('a read that hangs → rejects after commandTimeoutMs', async () => {
     const clock = useVirtualTime();
     const store = new PostgresDedupeStore({ pool: { query: () => new Promise<never>(() => {}) } });
