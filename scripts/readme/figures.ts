@@ -16,10 +16,16 @@ function listContenders(cases: readonly (readonly { contender: string }[])[]): s
   return [...new Set(cases.flat().map(({ contender }) => contender))];
 }
 
+/** Rounds down, so that a ratio below its target does not look as if it reached the target. */
+function formatRatio(ratio: number): string {
+  return `${(Math.floor(ratio * 100) / 100).toFixed(2)}x`;
+}
+
 /** Writes the events per second and their ratio to a receiver written by hand. */
-function formatRates(result: { ours: number; ratio: number } | undefined): string {
+function formatRates(result: (typeof receivers.results)[number] | undefined): string {
   if (result === undefined) return '';
-  return `${formatCount(result.ours)}, ${result.ratio.toFixed(2)}x`;
+  const { ours, ratio, must } = result;
+  return `${formatCount(ours)}, ${formatRatio(ratio)}${must !== null && ratio < must ? ' (MISSED)' : ''}`;
 }
 
 /** Writes a table, and under it where and when it was measured. */
@@ -56,7 +62,7 @@ function fleetTable(cases: typeof fleet.cases): string {
 }
 
 function formatFleetRate({ events, seconds, ratio }: (typeof stores.fleets)[number]): string {
-  return formatCount(events / seconds) + (ratio === null ? '' : `, ${ratio.toFixed(2)}x`);
+  return formatCount(events / seconds) + (ratio === null ? '' : `, ${formatRatio(ratio)}`);
 }
 
 function formatEventsPerWebhook({ eventsPerWebhook }: { readonly eventsPerWebhook: number }): string {
