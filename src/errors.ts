@@ -334,7 +334,10 @@ export class AuthenticationError extends ApiError {
 export class PermissionDeniedError extends ApiError {
   static override readonly kind: string = 'PermissionDeniedError';
 }
-/** There is no such tracker (`tracker_not_found`). A 404 without a known code is about the path, or comes from another server. */
+/**
+ * The service has no such tracker (`tracker_not_found`), or a 404 has no known code. In the second case, the path is wrong, or
+ * another server responded.
+ */
 export class NotFoundError extends ApiError {
   static override readonly kind: string = 'NotFoundError';
 }
