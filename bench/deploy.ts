@@ -38,6 +38,7 @@ for (const tarball of [oldTarball, values.new].filter((given) => given !== undef
 if (values.new === oldTarball) refuse('Expected two versions, got the same tarball twice');
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
+const measuredOn = describeRun();
 
 const folder = await mkdtemp(join(tmpdir(), 'tracking-client-deploy-'));
 /** Unpacks a package, and returns its folder. */
@@ -103,7 +104,7 @@ try {
     'Four clients share a limit of 10 requests per second for 200 calls.\n\n' +
       markdownTable(['Window', 'Refused', 'Lost', 'Used share of the limit in %', 'Slowest client'], limits),
   );
-  console.log(`Measured on ${describeRun()}.`);
+  console.log(`Measured on ${measuredOn}.`);
 } finally {
   await rm(folder, { recursive: true });
 }

@@ -95,6 +95,7 @@ async function compareLimiters(): Promise<void> {
 async function measurePolling(): Promise<void> {
   const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
   const runs: PollingRun[] = [];
+  const measuredOn = describeRun('redis', 'pg');
   for (const turn of createPollingCases(quick)) {
     const together = turn.filter(({ name }) => name.includes(only));
     if (together.length === 0) continue;
@@ -103,7 +104,7 @@ async function measurePolling(): Promise<void> {
       ...(await Promise.all(together.map((each) => runPollingCase(each, { redisUrl, postgresUrl })))),
     );
   }
-  const result: PollingResult = { measuredOn: describeRun('redis', 'pg'), runs };
+  const result: PollingResult = { measuredOn, runs };
   console.log(`${POLLING_EXPLAINED}\n\n${formatPolling(result)}`);
   if (isWhole) writeResult('fleet-polling.json', { ...result });
 }

@@ -46,10 +46,12 @@ const servers = {
   postgresUrl: process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test',
 };
 const directory = await mkdtemp(join(tmpdir(), 'soak-'));
+// Read the commit now, because it may change during the run.
+const start = describeRun();
 const result = await runSoak(minutes, servers, directory);
 const promises = judge(result);
 const { seconds, outages, counts, calls } = result;
-const measuredOn = `${describeRun()}; ${(seconds / 60).toFixed(1)} minutes, ${TRACKERS} trackers polled with a limit of ${LIMIT_PER_SECOND} requests per second, ${RECEIVERS} receivers, ${outages.length} failures, ${counts.requests} requests to the service, ${calls} calls with results, ${result.events} events in ${counts.webhooks} webhooks`;
+const measuredOn = `${start}; ${(seconds / 60).toFixed(1)} minutes, ${TRACKERS} trackers polled with a limit of ${LIMIT_PER_SECOND} requests per second, ${RECEIVERS} receivers, ${outages.length} failures, ${counts.requests} requests to the service, ${calls} calls with results, ${result.events} events in ${counts.webhooks} webhooks`;
 const rows = promises.map(({ promise, found, isKept }) => [promise, found, isKept ? 'yes' : 'NO']);
 const figures = `${markdownTable(['Promise', 'Measured', 'Kept'], rows)}\n\nMeasured on ${measuredOn}.`;
 console.log(figures);
