@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { createFakeTrackingService, type FakeTrackingService } from '../../src/testing/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
@@ -106,27 +106,25 @@ describe('the clock', () => {
     expect(latencyMs.mock.calls).toEqual([['couriers.list']]);
   });
 
+  async function expectLatency(fake: FakeTrackingService, latencyMs: number): Promise<void> {
+    const onResponse = vi.fn();
+    const response = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(onResponse);
+    await vi.advanceTimersByTimeAsync(latencyMs - 1);
+    expect(onResponse).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    await response;
+  }
+
   it('latencyMs of an endpoint → its response takes that long, other endpoints need no timer', async () => {
     const latencyMs = (endpoint: string) => (endpoint === 'couriers.list' ? 60_000 : 0);
     const fake = createFakeTrackingService({ latencyMs });
     await fake.fetch(`${fake.baseUrl}/trackers?page=1&limit=1`, { headers });
     expect(vi.getTimerCount()).toBe(0);
-    const onResponse = vi.fn();
-    const response = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(onResponse);
-    await vi.advanceTimersByTimeAsync(59_999);
-    expect(onResponse).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    await response;
+    await expectLatency(fake, 60_000);
   });
 
   it('latencyMs as a number → the response of each endpoint takes that long', async () => {
-    const fake = createFakeTrackingService({ latencyMs: 500 });
-    const onResponse = vi.fn();
-    const response = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(onResponse);
-    await vi.advanceTimersByTimeAsync(499);
-    expect(onResponse).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    await response;
+    await expectLatency(createFakeTrackingService({ latencyMs: 500 }), 500);
   });
 
   it('an abort during the latency → rejects at once with the reason', async () => {
