@@ -2,6 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongWaitsFirst } from './test/support/long-waits-first.ts';
 
+/** A busy machine needs ten times as long as a quiet one, on which every test needs less than a tenth of this. */
+const TIME_LIMITS = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
+
 const src = fileURLToPath(new URL('./src', import.meta.url));
 
 export default defineConfig({
@@ -24,10 +27,9 @@ export default defineConfig({
           name: 'unit',
           isolate: false,
           setupFiles: ['test/support/reset-after-each.ts'],
-          // `npm test` runs these tests beside the build, which slows them down.
-          testTimeout: 20_000,
+          ...TIME_LIMITS,
           include: ['test/**/*.test.ts'],
-          exclude: ['test/integration/**', 'test/consumers/**', 'test/contract/**'],
+          exclude: ['test/integration/**', 'test/system/**', 'test/consumers/**', 'test/contract/**'],
         },
       },
       {
@@ -36,7 +38,7 @@ export default defineConfig({
           name: 'contract',
           isolate: false,
           setupFiles: ['test/support/reset-after-each.ts'],
-          testTimeout: 20_000,
+          ...TIME_LIMITS,
           include: ['test/contract/**/*.test.ts'],
         },
       },
@@ -46,14 +48,23 @@ export default defineConfig({
           name: 'integration',
           isolate: false,
           setupFiles: ['test/support/own-fetch.ts'],
+          ...TIME_LIMITS,
           include: ['test/integration/**/*.test.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'system',
+          isolate: false,
+          globalSetup: ['test/support/build-package.ts'],
+          setupFiles: ['test/support/own-fetch.ts'],
+          ...TIME_LIMITS,
+          include: ['test/system/**/*.test.ts'],
           // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
           // They measure real time, which a busy machine can disturb.
           retry: 1,
-          testTimeout: 60_000,
-          // Some start a PostgreSQL.
-          hookTimeout: 120_000,
         },
       },
       {

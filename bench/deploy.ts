@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path';
 import { bundled } from '../scripts/support/bundled.ts';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { mustRun } from '../scripts/support/run.ts';
-import { RECEIVER } from '../test/integration/receivers/fleet.ts';
+import { RECEIVER } from '../test/system/receivers/fleet.ts';
 import { readArguments, refuse } from './arguments.ts';
 import { PEER } from './fleet/peers.ts';
 import { runFleetCase } from './fleet/run.ts';

@@ -25,7 +25,7 @@ const steps = [
   // The audit runs before the checks, which take minutes. The release also ends if the registry does not respond.
   'audit --omit=dev',
   'audit signatures',
-  'test',
+  'run check',
   'run test:consumers',
   'run test:typescript',
   'run test:runtimes -- --all',

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
-import type { InboxKind } from '../../test/integration/receivers/receiver-config.ts';
-import { runFleet } from '../../test/integration/receivers/run.ts';
+import type { InboxKind } from '../../test/system/receivers/receiver-config.ts';
+import { runFleet } from '../../test/system/receivers/run.ts';
 import { deleteKeys } from '../fleet/run.ts';
 import { median, sum } from '../statistics.ts';
 

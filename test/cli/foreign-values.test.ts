@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { buildEvent, buildWebhookMessage, createFakeTrackingService } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
-import { connect, makeTerminal, runLine } from './make-terminal.ts';
+import { connect, makeTerminal, runLine, webhookUrlIn } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
 /** What a person never wants to read, and the start of an escape sequence. */
@@ -109,7 +109,7 @@ it.each([[[]], [['--json']]])(
   async (flags) => {
     const { terminal, output, interrupt } = makeTerminal();
     const exitCode = run(['listen', '--port', '0', ...flags], terminal);
-    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+    const url = await webhookUrlIn(output);
     const headers = { 'content-type': 'application/json' };
     for (const field of [...EVENT_FIELDS, ...TRACKER_FIELDS, 'metadata', 'topic', 'data', 'eventId'])
       for (const value of [{ city: 'Lyon' }, ['x'], 0, null]) {

@@ -8,7 +8,7 @@ import {
 } from 'tracking-client/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
-import { makeTerminal, runLine } from './make-terminal.ts';
+import { makeTerminal, runLine, webhookUrlIn } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
 
@@ -26,7 +26,7 @@ describe('listen', () => {
     const { terminal, output } = recorded;
     const exitCode = run(['listen', '--port', '0', ...flags], terminal);
     started.push({ recorded, exitCode });
-    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+    const url = await webhookUrlIn(output);
     const fake = createFakeTrackingService();
     const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
     await client.trackers.create({ trackingNumber: NUMBER });

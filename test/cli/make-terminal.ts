@@ -35,6 +35,12 @@ export async function runLine(line: string, options?: Parameters<typeof makeTerm
   return { exitCode, ...output, lines };
 }
 
+/** Resolves to the URL at which the command `listen` receives webhooks, when it has printed the URL. */
+export function webhookUrlIn(output: { readonly stdout: string }): Promise<string> {
+  const findUrl = () => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0];
+  return vi.waitUntil(findUrl, { timeout: 60_000 });
+}
+
 /** Makes the environment name a fake service, which gets every request without a network. */
 export function connect(fake: FakeTrackingService = createFakeTrackingService()): FakeTrackingService {
   setEnvironment(fake.baseUrl, fake.apiKey);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { cloneInto } from '../../scripts/support/clone.ts';
 import { noteRun } from '../../scripts/support/packed.ts';
 import { run } from '../../scripts/support/run.ts';
-import { playQuickstart } from '../integration/quickstart.ts';
 import { parseMarkdown, readDocument } from '../readme/support/documents.ts';
+import { playQuickstart } from '../system/quickstart.ts';
 
 /** Imports and requires the package, and calls a fake service. */
 const PROGRAM = `

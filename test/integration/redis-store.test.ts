@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { TrackingClient } from '../../src/index.ts';
 import { RedisDedupeStore, RedisLimiter } from '../../src/redis/index.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
@@ -165,8 +165,6 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     expect(await admin.get(keyPrefix + key)).toBe('D');
     expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(30 * DAY_MS - 60_000);
     await store.commit([key], { retainMs: 1 });
-    await vi.waitFor(async () => {
-      expect(await store.claim([key], LEASE)).toEqual([{ status: 'acquired', attempt: 1 }]);
-    });
+    await expect.poll(() => store.claim([key], LEASE)).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 });

@@ -47,10 +47,3 @@ describe('trackers', () => {
     expect(found).toEqual(items.map((item) => item.trackingNumber));
   });
 });
-
-test('two calls to an endpoint of one a second → the second waits, no 429', async () => {
-  const refused: unknown[] = [];
-  const { client } = await makeService({}, { hooks: { onRateLimit: (info) => refused.push(info) } });
-  await Promise.all([client.couriers.list(), client.couriers.list()]);
-  expect(refused).toEqual([]);
-});

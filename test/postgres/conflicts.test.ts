@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/common/clock.ts';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
 import { settleInVirtualTime, useVirtualTime } from '../support/virtual-time.ts';
 
@@ -23,7 +24,7 @@ class ConflictingDatabase {
   /** What reads find after the last try. Default: the same. */
   readonly #lastRow: object | undefined;
   /** `resolveConflict` runs after a failure that comes later than this. */
-  readonly #lastTryAt = performance.now() + 1_000;
+  readonly #lastTryAt = systemClock.now() + 1_000;
   #failedAt = 0;
   readonly totalCount = 0;
 
@@ -44,7 +45,7 @@ class ConflictingDatabase {
       const tries = this.sent.filter((others) => others.includes(key)).length;
       const error = this.#getError(key, tries, sent.length);
       if (error === undefined) continue;
-      this.#failedAt = performance.now();
+      this.#failedAt = systemClock.now();
       throw error;
     }
     return { rows: sent.map((key) => ({ key, attempts: 1 })) };

@@ -12,7 +12,7 @@ let store: PostgresDedupeStore;
 
 beforeAll(async () => {
   database = await PGlite.create();
-}, 120_000);
+});
 afterAll(() => database.close());
 beforeEach(async () => {
   // The clock of this database is the one of the process, so a faked one moves both.

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import type { TestSpecification, Vitest } from 'vitest/node';
 import { LONG_WAITS, LongWaitsFirst } from '../support/long-waits-first.ts';
 
-const SHORT = Array.from({ length: 20 }, (_, index) => `/test/integration/short-${index}.test.ts`);
-const LONG = LONG_WAITS.map((name) => `/test/integration/${name}`);
+const SHORT = Array.from({ length: 20 }, (_, index) => `/test/system/short-${index}.test.ts`);
+const LONG = LONG_WAITS.map((name) => `/test/system/${name}`);
 
 async function sort(names: readonly string[], seed: number): Promise<string[]> {
   // The sequencer reads only these fields.
@@ -28,5 +28,5 @@ test('another seed → another order', async () => {
 });
 
 test.each(LONG_WAITS)('%s → exists', (name) => {
-  expect(existsSync(fileURLToPath(new URL(`../integration/${name}`, import.meta.url)))).toBe(true);
+  expect(existsSync(fileURLToPath(new URL(`../system/${name}`, import.meta.url)))).toBe(true);
 });

@@ -14,9 +14,7 @@ const body = fc.array(fc.tuple(fc.constantFrom('t1', 't2'), fc.array(eventId, { 
 /** How long a call of the callback takes in milliseconds, and whether it fails at the end. */
 const fate = fc.record({ tookMs: fc.constantFrom(0, 30, 2_000, 20_000), fails: fc.boolean() });
 
-test('any webhooks at once to two receivers with one store and slow, failing callbacks, resent until 2xx → every event handled exactly once', {
-  timeout: 60_000,
-}, async () => {
+test('any webhooks at once to two receivers with one store and slow, failing callbacks, resent until 2xx → every event handled exactly once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(body, { minLength: 1, maxLength: 6 }),
@@ -72,9 +70,7 @@ test('any webhooks at once to two receivers with one store and slow, failing cal
   );
 });
 
-test('any webhook delivered several times at once to two receivers → no two callbacks of a tracker overlap, each event handled once', {
-  timeout: 60_000,
-}, async () => {
+test('any webhook delivered several times at once to two receivers → no two callbacks of a tracker overlap, each event handled once', async () => {
   await fc.assert(
     fc.asyncProperty(
       body,

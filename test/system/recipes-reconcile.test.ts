@@ -1,0 +1,409 @@
+// docs/recipes/reconcile.md with its programs as processes of their own, on a fake service and a mail service in this process.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
+import { buildEventKey } from 'tracking-client/webhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { bundled } from '../../scripts/support/bundled.ts';
+import { makePool } from '../integration/postgres-schema.ts';
+import { makeRecipeFolder } from '../integration/recipe-folder.ts';
+import { findFreePort } from '../integration/redis-limiter/own-redis.ts';
+import { describeWithPostgres } from '../integration/services.ts';
+import { createDatabase } from '../integration/test-database.ts';
+import { listening } from '../integration/webhook-loopback.ts';
+import { recipeFiles } from '../readme/support/recipes.ts';
+import { deferred } from '../support/deferred.ts';
+
+/** Several starts of programs can take long on a busy machine. */
+const TIMEOUT_MS = 120_000;
+const SECRET = 'whsec-reconcile';
+/** A delivery, and a scan that the courier noted after it. */
+const LATE_SCAN = [
+  { eventId: 'e1', statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-10T09:30' },
+  { eventId: 'e2', statusMilestone: 'delivered', occurrenceDatetime: '2026-03-10T14:02' },
+  { eventId: 'e3', statusMilestone: 'out_for_delivery', occurrenceDatetime: '2026-03-10T14:07' },
+] as const;
+
+type Push = ReturnType<FakeTrackingService['webhooks']['take']>[number]['item'];
+
+interface Program {
+  /** What the program has printed. */
+  readonly lines: readonly string[];
+  /** Resolves to the exit code. */
+  readonly closed: Promise<number | null>;
+  /** Sends a signal, and resolves to the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+const waitFor = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
+
+await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) => {
+  const programs = new Map<string, string>();
+  const running: ChildProcess[] = [];
+  const cleanUps: (() => unknown)[] = [];
+  let env: NodeJS.ProcessEnv;
+  let tables: pg.Pool;
+  let fake: FakeTrackingService;
+  let client: TrackingClient;
+  /** The idempotency keys of the requests to the mail service. */
+  let emails: string[];
+  /** The mail service waits for it before it responds. */
+  let mailGate: Promise<void>;
+  let removeFolder: () => Promise<void>;
+
+  beforeAll(async () => {
+    const { folder, remove } = await makeRecipeFolder('reconcile');
+    removeFolder = remove;
+    // A busy machine must not look like a database that hangs.
+    const orders = join(folder, 'src/orders.ts');
+    const code = await readFile(orders, 'utf8');
+    const patient = code.replace('{ pool: storePool }', '{ pool: storePool, commandTimeoutMs: 10_000 }');
+    expect(patient).not.toBe(code);
+    await writeFile(orders, patient);
+    for (const name of ['server', 'reconcile', 'emails'])
+      programs.set(name, await bundled(join(folder, `src/${name}.ts`)));
+  });
+  afterAll(() => removeFolder());
+  beforeEach(async () => {
+    const { url, drop } = await createDatabase(postgresUrl);
+    tables = makePool({ connectionString: url });
+    cleanUps.push(drop, () => tables.end());
+    await tables.query(recipeFiles('reconcile').find(({ path }) => path === 'schema.sql')?.code ?? '');
+    // A client sends at most five times the usual limit, so two jobs at once never exceed this limit.
+    const limits = { 'trackers.results': 1_000, 'trackers.create': 1_000 };
+    fake = createFakeTrackingService({ resultsDelayMs: 0, limits });
+    const { baseUrl, apiKey, fetch } = fake;
+    client = new TrackingClient({ baseUrl, apiKey, fetch, rateLimit: false });
+    const service = await fake.listen();
+    emails = [];
+    mailGate = Promise.resolve();
+    const mailService = await listening(
+      createServer(async ({ headers }, response) => {
+        emails.push(`${headers['idempotency-key']}`);
+        await mailGate;
+        response.end();
+      }),
+    );
+    cleanUps.push(
+      () => service.close(),
+      () => mailService.close(),
+    );
+    env = {
+      DATABASE_URL: url,
+      TRACKING_BASE_URL: service.url,
+      TRACKING_API_KEY: apiKey,
+      TRACKING_WEBHOOK_SECRET: SECRET,
+      MAIL_URL: `http://127.0.0.1:${mailService.port}/`,
+    };
+  });
+  afterEach(async () => {
+    for (const program of running.splice(0)) program.kill('SIGKILL');
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  function start(name: 'server' | 'reconcile' | 'emails', more: NodeJS.ProcessEnv = {}): Program {
+    const program = spawn(process.execPath, [programs.get(name) ?? ''], {
+      env: { ...process.env, ...env, ...more },
+    });
+    running.push(program);
+    const lines: string[] = [];
+    for (const output of [program.stdout, program.stderr])
+      output.on('data', (text) => lines.push(...`${text}`.split('\n').filter((line) => line !== '')));
+    const closed = once(program, 'close').then(([code]): number | null => code);
+    const end = (signal: NodeJS.Signals) => {
+      program.kill(signal);
+      return closed;
+    };
+    return { lines, closed, end };
+  }
+
+  async function expectSuccess(...started: readonly Program[]): Promise<void> {
+    for (const { closed, lines } of started) expect([await closed, lines], lines.join('\n')).toEqual([0, []]);
+  }
+
+  async function startServer() {
+    const port = await findFreePort();
+    const server = start('server', { PORT: `${port}` });
+    const url = `http://127.0.0.1:${port}/`;
+    await waitFor(async () => expect((await fetch(url, { method: 'HEAD' })).status).toBe(200));
+    return { ...server, url };
+  }
+
+  async function query<Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+    const { rows } = await tables.query(sql, [...values]);
+    return rows;
+  }
+
+  /** Ships an order, and lets events happen to its parcel. Returns the webhooks, oldest first. */
+  async function ship(id: string, events: readonly (typeof LATE_SCAN)[number][]): Promise<Push[]> {
+    await query('INSERT INTO orders (id) VALUES ($1)', [id]);
+    await client.trackers.create({ trackingNumber: `NUMBER-${id}`, clientTrackerId: id });
+    for (const event of events) fake.shipment(`NUMBER-${id}`).addEvent(event);
+    return fake.webhooks.take().map(({ item }) => item);
+  }
+
+  const findKey = (id: string, eventId: string) => {
+    const tracker = fake.trackers.find(({ clientTrackerId }) => clientTrackerId === id);
+    return buildEventKey({ trackerId: tracker?.trackerId ?? '' }, { eventId });
+  };
+
+  async function post(url: string, body: object): Promise<number> {
+    const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
+    const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+    return status;
+  }
+
+  /** Delivers each webhook three times, all at once. */
+  async function deliver(url: string, pushes: readonly Push[]): Promise<void> {
+    const deliveries = [...pushes, ...pushes, ...pushes].map((item) => post(url, { trackings: [item] }));
+    expect(new Set(await Promise.all(deliveries))).toEqual(new Set([200]));
+  }
+
+  const makeSilent = (condition = 'true') =>
+    query(`UPDATE orders SET heard_at = heard_at - interval '6 hours' WHERE ${condition}`);
+  /** The time that passes for the orders that a job has taken. */
+  const passAnHour = () => query("UPDATE orders SET asked_at = asked_at - interval '1 hour'");
+
+  /** Returns the ids of the orders whose results were read, sorted. */
+  const listReads = () =>
+    fake.requests
+      .filter(({ endpoint }) => endpoint === 'trackers.results')
+      .map(({ path }) => path.split('/').at(-2))
+      .toSorted();
+
+  /** Waits until so many statements of the programs wait for a lock. */
+  const waitForLocks = (count: number) =>
+    waitFor(async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      expect(await query(waiting)).toHaveLength(count);
+    });
+
+  /** Keeps the locks of a statement. Returns a function that rolls back. */
+  async function hold(sql: string, values: readonly unknown[] = []): Promise<() => Promise<void>> {
+    const holder = await tables.connect();
+    await holder.query('BEGIN');
+    await holder.query(sql, [...values]);
+    return async () => {
+      await holder.query('ROLLBACK');
+      holder.release();
+    };
+  }
+
+  /**
+   * Kills a program after it has committed its transaction for an event, but before its store has recorded the event. Then ends the
+   * leases of the program.
+   */
+  async function killBeforeRecord(key: string, begin: () => Program): Promise<void> {
+    const releaseKey = await hold('INSERT INTO handled_events VALUES ($1)', [key]);
+    const program = begin();
+    await waitForLocks(1);
+    const releaseRecord = await hold('SELECT FROM tracking_inbox WHERE key = $1 FOR UPDATE', [key]);
+    await releaseKey();
+    const handled = 'SELECT FROM handled_events WHERE key = $1';
+    await waitFor(async () => expect(await query(handled, [key])).toHaveLength(1));
+    expect(await program.end('SIGKILL')).toBeNull();
+    await waitForLocks(0);
+    await releaseRecord();
+    const endLeases = `UPDATE tracking_inbox SET lease_until = now() WHERE state = 'leased' RETURNING key`;
+    expect(await query(endLeases)).toContainEqual({ key });
+  }
+
+  it(
+    'webhooks lost, tripled and late, a receiver and a job killed → each event and each e-mail once, the last status',
+    async () => {
+      const all = await ship('all-webhooks', LATE_SCAN);
+      const some = await ship('some-webhooks', LATE_SCAN);
+      const late = await ship('late-webhooks', LATE_SCAN);
+      const killed = await ship('killed-receiver', LATE_SCAN);
+      await ship('killed-job', LATE_SCAN);
+      await ship('no-webhooks', LATE_SCAN);
+      await ship('on-its-way', LATE_SCAN.slice(0, 1));
+
+      const receiver = await startServer();
+      for (const push of all.toReversed()) await deliver(receiver.url, [push]);
+      await deliver(receiver.url, some.slice(0, 1));
+      await killBeforeRecord(findKey('killed-receiver', 'e2'), () => {
+        post(receiver.url, { trackings: [killed[1]] }).catch(() => {});
+        return receiver;
+      });
+      await makeSilent("id <> 'all-webhooks'");
+      await killBeforeRecord(findKey('killed-job', 'e1'), () => start('reconcile'));
+      await passAnHour();
+      await expectSuccess(start('reconcile'));
+      const next = await startServer();
+      await deliver(next.url, [...late.toReversed(), ...killed, ...some]);
+      expect([await next.end('SIGTERM'), next.lines], next.lines.join('\n')).toEqual([0, []]);
+      await expectSuccess(start('emails'));
+
+      const orders = await query<{ id: string; status: string }>(
+        `SELECT id, status, array(
+          SELECT event->>'eventId' FROM order_events WHERE order_id = id ORDER BY 1
+        ) AS events FROM orders ORDER BY id`,
+      );
+      const delivered = { status: 'delivered', events: ['e1', 'e2', 'e3'] };
+      expect(orders).toEqual([
+        { id: 'all-webhooks', ...delivered },
+        { id: 'killed-job', ...delivered },
+        { id: 'killed-receiver', ...delivered },
+        { id: 'late-webhooks', ...delivered },
+        { id: 'no-webhooks', ...delivered },
+        { id: 'on-its-way', status: 'in_transit', events: ['e1'] },
+        { id: 'some-webhooks', ...delivered },
+      ]);
+      const emailed = orders.filter(({ status }) => status === 'delivered');
+      expect(emails.toSorted()).toEqual(emailed.map(({ id }) => `delivered-${id}`));
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'webhooks that have events, but no shipment → the job reads the status, although it knows all events',
+    async () => {
+      const pushes = await ship('order-1', LATE_SCAN);
+      const { url } = await startServer();
+      for (const { tracker, ...push } of pushes)
+        expect(await post(url, { ...tracker, events: 'events' in push ? push.events : [] })).toBe(200);
+      const read = 'SELECT status, (SELECT count(*)::int FROM order_events) AS events FROM orders';
+      expect(await query(read)).toEqual([{ status: null, events: 3 }]);
+      await makeSilent();
+      await expectSuccess(start('reconcile'));
+      expect(await query(read)).toEqual([{ status: 'delivered', events: 3 }]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'a webhook that comes while older results are under way → its status stays',
+    async () => {
+      await ship('order-1', LATE_SCAN.slice(0, 1));
+      await makeSilent();
+      const resultsRead = deferred();
+      const opened = deferred();
+      const slowService = await listening(
+        createServer(async ({ url = '', headers: { authorization = '' } }, response) => {
+          const results = await fetch(new URL(url, env['TRACKING_BASE_URL']), { headers: { authorization } });
+          const body = await results.text();
+          resultsRead.resolve();
+          await opened.promise;
+          response.writeHead(results.status, { 'content-type': 'application/json' }).end(body);
+        }),
+      );
+      cleanUps.push(() => slowService.close());
+      const { pathname } = new URL(env['TRACKING_BASE_URL'] ?? '');
+      const job = start('reconcile', {
+        TRACKING_BASE_URL: `http://127.0.0.1:${slowService.port}${pathname}`,
+      });
+      const { url } = await startServer();
+      await resultsRead.promise;
+      fake.shipment('NUMBER-order-1').addEvent(LATE_SCAN[1]);
+      const pushes = fake.webhooks.take().map(({ item }) => item);
+      await deliver(url, pushes);
+      opened.resolve();
+      await expectSuccess(job);
+      expect(await query('SELECT status FROM orders')).toEqual([{ status: 'delivered' }]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    '210 silent orders and one that got a webhook, two jobs at once → each silent order is read once',
+    async () => {
+      const ids = Array.from({ length: 210 }, (_, index) => `silent-${index}`).toSorted();
+      for (const id of ids) await ship(id, []);
+      const pushes = await ship('heard', LATE_SCAN.slice(0, 1));
+      await makeSilent();
+      const { url } = await startServer();
+      await deliver(url, pushes);
+      for (const id of ids) fake.shipment(`NUMBER-${id}`).addEvent(LATE_SCAN[0]);
+      // Both jobs begin at the same moment.
+      const release = await hold('LOCK TABLE orders');
+      const jobs = [start('reconcile'), start('reconcile')];
+      await waitForLocks(2);
+      await release();
+      await expectSuccess(...jobs);
+      expect(listReads()).toEqual(ids);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'results that cannot be read → exit code 1, and the run of the next hour reads them; a stopped tracker → read no more',
+    async () => {
+      await ship('order-1', LATE_SCAN);
+      fake.shipment('NUMBER-order-1').stopTracking();
+      await makeSilent();
+      fake.fail('trackers.results', { status: 403 });
+      const failing = start('reconcile');
+      expect([await failing.closed, failing.lines.join()]).toEqual([1, expect.stringContaining('order-1')]);
+      expect(listReads()).toHaveLength(1);
+      await passAnHour();
+      await expectSuccess(start('reconcile'));
+      expect(await query('SELECT status, stopped FROM orders')).toEqual([
+        { status: 'delivered', stopped: true },
+      ]);
+      await makeSilent();
+      await passAnHour();
+      await expectSuccess(start('reconcile'));
+      expect(listReads()).toHaveLength(2);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'lost rows, after the keys of their events were deleted → the next run saves the events again, without a second e-mail',
+    async () => {
+      await ship('order-1', LATE_SCAN);
+      await makeSilent();
+      await expectSuccess(start('reconcile'));
+      await expectSuccess(start('emails'));
+      await query(`DELETE FROM order_events; UPDATE orders SET status = NULL, status_at = NULL, emailed = false;
+        DELETE FROM tracking_inbox WHERE key LIKE 'tracking/events:%';
+        DELETE FROM handled_events WHERE key LIKE 'tracking/events:%';
+        UPDATE orders SET stopped = false, heard_at = '-infinity'`);
+      await passAnHour();
+      await expectSuccess(start('reconcile'));
+      await expectSuccess(start('emails'));
+      expect(await query('SELECT FROM order_events')).toHaveLength(3);
+      expect(await query('SELECT status FROM orders')).toEqual([{ status: 'delivered' }]);
+      expect(emails).toEqual(['delivered-order-1']);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'two programs send the same e-mail at once, and one after its key was deleted → one request to the mail service',
+    async () => {
+      await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
+      const opened = deferred();
+      mailGate = opened.promise;
+      const senders = [start('emails'), start('emails')];
+      await waitForLocks(1);
+      opened.resolve();
+      await expectSuccess(...senders);
+      await query('DELETE FROM handled_events');
+      await expectSuccess(start('emails'));
+      expect(emails).toEqual(['delivered-order-1']);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'killed while the mail service responds → the e-mail is sent again with the same key',
+    async () => {
+      await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
+      mailGate = new Promise(() => {});
+      const killed = start('emails');
+      await waitFor(async () => expect(emails).toHaveLength(1));
+      await killed.end('SIGKILL');
+      mailGate = Promise.resolve();
+      await expectSuccess(start('emails'));
+      expect(emails).toEqual(['delivered-order-1', 'delivered-order-1']);
+    },
+    TIMEOUT_MS,
+  );
+});
