@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { readAlertRules } from '../readme/support/alerts.ts';
-import { describeWithProgram } from './services.ts';
+import { describeWithPromtool } from './services.ts';
 
 const run = promisify(execFile);
 
-describeWithProgram('promtool', 'the alerts of docs/observability.md', () => {
+describeWithPromtool('the alerts of docs/observability.md', () => {
   let folder: string;
   let rules: string;
   beforeAll(async () => {

@@ -85,21 +85,33 @@ export async function describeWithAnyPostgres(
   describe(title, () => suite(create));
 }
 
-/** A suite that runs a program, such as a server of its own; skipped if the program is not installed, unless `CI` is set. */
+/** A suite that runs a server of its own; skipped if the program of the server is not installed, unless `CI` is set. */
 export function describeWithProgram(
-  program: 'redis-server' | 'postgres' | 'pgbouncer' | 'promtool',
+  program: 'redis-server' | 'postgres' | 'pgbouncer',
   title: string,
   suite: () => void,
 ): void {
+  const reason = findMissing(program);
+  if (reason === undefined) describe(title, suite);
+  else skipUnlessCI(title, reason, suite);
+}
+
+/** A suite that runs Prometheus' `promtool`; skipped if it is not installed, because it comes only with the whole metrics server. */
+export function describeWithPromtool(title: string, suite: () => void): void {
+  const reason = findMissing('promtool');
+  if (reason === undefined) describe(title, suite);
+  else skip(title, reason, suite);
+}
+
+function findMissing(program: string): string | undefined {
   const isInstalled = spawnSync(program, ['--version']).status === 0;
-  if (isInstalled) describe(title, suite);
-  else skip(title, `the program ${program} is not installed`, suite);
+  return isInstalled ? undefined : `the program ${program} is not installed`;
 }
 
 async function describeWith(service: Service, title: string, suite: (url: string) => void): Promise<void> {
   const reason = await findReason(service);
   if (reason === undefined) describe(title, () => suite(service.url));
-  else skip(title, reason, () => suite(service.url));
+  else skipUnlessCI(title, reason, () => suite(service.url));
 }
 
 /** Each service is tried once, because an address that does not respond costs two seconds. */
@@ -122,8 +134,12 @@ function failInCI(title: string, reason: string): void {
   if (process.env['CI'] === 'true') throw new Error(`Expected to run "${title}", but ${reason}`);
 }
 
-function skip(title: string, reason: string, suite: () => void): void {
+function skipUnlessCI(title: string, reason: string, suite: () => void): void {
   failInCI(title, reason);
+  skip(title, reason, suite);
+}
+
+function skip(title: string, reason: string, suite: () => void): void {
   console.warn(`Skipped "${title}": ${reason}`);
   // scripts/check.ts counts the skipped tests of each reason.
   describe.skip(title, { meta: { skipReason: reason } }, suite);
