@@ -15,10 +15,15 @@ export interface PlacedText {
   readonly code: string;
 }
 
-/** The settings of a strict Node project, with the package's own names in place of an installed package. */
+/** The settings of a strict Node project. Without `paths`, the package is what the build wrote, as in a user's app. */
 const SETTINGS = {
   extends: '../../tsconfig.json',
-  compilerOptions: { lib: ['es2023'], noPropertyAccessFromIndexSignature: false, erasableSyntaxOnly: false },
+  compilerOptions: {
+    paths: {},
+    lib: ['es2023'],
+    noPropertyAccessFromIndexSignature: false,
+    erasableSyntaxOnly: false,
+  },
   include: ['**/*.ts'],
 };
 
@@ -44,9 +49,7 @@ export function complaintsAbout(snippets: readonly PlacedText[]): string[] {
     );
     const found = stdout.matchAll(/^(.+)\((\d+),\d+\): error (.*(?:\n .*)*)/gm);
     return [...found].flatMap(([, path = '', line, message]) => {
-      // The sources of the package, which are written for another library, are checked elsewhere.
-      const place = places.get(path);
-      return place === undefined ? [] : [`${place} + ${Number(line) - 1} ${message}`];
+      return [`${places.get(path) ?? path} + ${Number(line) - 1} ${message}`];
     });
   } finally {
     rmSync(folder, { recursive: true });
