@@ -63,6 +63,8 @@ export default defineConfig({
           include: ['test/system/**/*.test.ts'],
           // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
+          // Vitest runs projects with different numbers of workers one after the other.
+          sequence: { groupOrder: 1 },
           // They measure real time, which a busy machine can disturb.
           retry: 1,
         },
@@ -75,7 +77,7 @@ export default defineConfig({
           typecheck: {
             enabled: true,
             only: true,
-            // This compiler is written in Go and takes a third of the time; the build checks `src` with the other one.
+            // This compiler is written in Go and takes a third of the time.
             checker: fileURLToPath(new URL('./node_modules/typescript-native/bin/tsc', import.meta.url)),
             include: ['test/types/**/*.test-d.ts'],
             tsconfig: './tsconfig.json',

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 
-const COMPILERS = ['node_modules/typescript', 'node_modules/tsup'];
+const COMPILERS = ['node_modules/typescript-native', 'node_modules/tsup'];
 /** Everything that decides what the build writes, besides the files in `src`. */
 const SETTINGS = [
   'package.json',

@@ -31,7 +31,7 @@ function setTime(path: string, second: number): void {
 /** A clone with installed compilers, whose sources are older than its build. */
 function makeBuiltClone(): void {
   makeClone();
-  for (const name of ['typescript', 'tsup']) write(`node_modules/${name}/package.json`, '{}', 1);
+  for (const name of ['typescript-native', 'tsup']) write(`node_modules/${name}/package.json`, '{}', 1);
   write('dist/index.js', '', 10);
   write('dist/index.cjs', '', 12);
   for (const path of ['src/http', 'src', 'package.json']) setTime(path, 5);

@@ -59,7 +59,7 @@ describe('facts in the documents', () => {
     expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(230);
   });
 
-  it('the section below the first paragraph → two commands for a clone: the demo, and all checks', () => {
+  it('the section below the first paragraph → two commands for a clone: the demo, and the tests', () => {
     const [title, , heading] = readme.split('\n\n');
     expect([title, heading]).toEqual(['# tracking-client', '## Try it']);
     const commands = parseMarkdown(readSection('Try it')).blocks.filter(({ language }) => language === 'sh');
