@@ -11,170 +11,113 @@ const MAX_CAUSE_FRAMES = 5;
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
 /**
- * Masks the secret, also where some of its characters are percent-encoded, escaped as in JSON, or written as HTML entities. The
- * encodings can be nested.
+ * A secret, such as an API key, that no error, log line or hook may show. It is masked in texts that come from outside: as it is,
+ * with `\/` as JSON writers escape a slash, and percent-encoded once.
  */
-export function maskText(text: string, secret: string): string {
-  if (secret === '' || text.length < secret.length) return text;
-  const masked = text.includes(secret) ? text.replace(buildPattern(secret), () => MASK) : text;
-  if (!ESCAPE.test(masked)) return masked;
-  // No encoding contains white space, so long texts are decoded word by word.
-  if (/\s/.test(secret)) return maskEncoded(masked, secret);
-  return masked.replace(/\S+/g, (word) => (ESCAPE.test(word) ? maskEncoded(word, secret) : word));
-}
+export class Secret {
+  readonly #text: string;
+  /** The ways in which the secret is written. */
+  readonly #forms: readonly string[];
+  readonly #pattern: RegExp;
+  /** The length of the longest form. */
+  readonly maxLength: number;
 
-const ESCAPE = /[%\\&]/;
-
-/** Each alternative is one encoding of a character. */
-const ENCODED =
-  /%(?<percent>[\da-f]{2})|\\u(?<json>[\da-f]{4})|\\(?<escaped>["'\\/])|&#(?<decimal>\d{1,7});|&#x(?<hex>[\da-f]{1,6});|&(?<name>\w{2,6});/gi;
-
-/** HTML has names for these characters. */
-const NAMED_CHARACTERS: ReadonlyMap<string | undefined, string> = new Map(
-  (
-    'excl! quot" num# dollar$ percnt% amp& apos\' lpar( rpar) ast* plus+ comma, period. sol/ colon: semi; lt< equals= gt> ' +
-    'quest? commat@ lsqb[ lbrack[ bsol\\ rsqb] rbrack] Hat^ lowbar_ grave` lcub{ lbrace{ verbar| vert| rcub} rbrace}'
-  )
-    .split(' ')
-    .map((entry) => [entry.slice(0, -1), entry.slice(-1)]),
-);
-
-/** A text may be encoded several times, as JSON in JSON is. */
-const MAX_DECODINGS = 8;
-
-interface Decoded {
-  readonly text: string;
-  /** The position of each character in the original text. The last entry is the length of the original text. */
-  readonly positions: readonly number[];
-}
-
-function decodeCharacter({
-  percent,
-  json,
-  escaped,
-  decimal,
-  hex = percent ?? json,
-  name,
-}: Partial<Record<string, string>>): string | undefined {
-  if (escaped !== undefined) return escaped;
-  if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-  return decimal === undefined ? NAMED_CHARACTERS.get(name) : String.fromCharCode(Number(decimal));
-}
-
-/** Decodes each encoded character once. */
-function decode({ text, positions }: Decoded): Decoded {
-  let decoded = '';
-  const decodedPositions: number[] = [];
-  let end = 0;
-  const copyUntil = (start: number) => {
-    decoded += text.slice(end, start);
-    for (let index = end; index < start; index += 1) decodedPositions.push(positions[index] ?? 0);
-  };
-  for (const match of text.matchAll(ENCODED)) {
-    const character = decodeCharacter(match.groups ?? {});
-    if (character === undefined) continue;
-    copyUntil(match.index);
-    decoded += character;
-    decodedPositions.push(positions[match.index] ?? 0);
-    end = match.index + match[0].length;
+  constructor(text: string) {
+    const percentEncoded = [toUpperHex, toLowerHex].flatMap((toHex) => {
+      const encode = (character: string) => `%${toHex(character)}`;
+      // As `encodeURIComponent` and as a form write it, and with all punctuation encoded.
+      return [/[^\w.!~*'()-]/g, /[^\w.*-]/g, /[^a-z\d]/gi].map((pattern) => text.replace(pattern, encode));
+    });
+    const forms = new Set([text, text.replaceAll('/', '\\/'), ...percentEncoded]);
+    this.#text = text;
+    this.#forms = text === '' ? [] : [...forms];
+    this.maxLength = Math.max(0, ...this.#forms.map((form) => form.length));
+    const anyForm = this.#forms.map(escapePattern).join('|');
+    const isUnmistakable = text.length >= MIN_UNMISTAKABLE_LENGTH;
+    this.#pattern = new RegExp(isUnmistakable ? anyForm : `(?<![\\w-])(?:${anyForm})(?![\\w-])`, 'g');
   }
-  copyUntil(text.length);
-  decodedPositions.push(positions[text.length] ?? 0);
-  return { text: decoded, positions: decodedPositions };
-}
 
-/** Decodes the text several times, and masks each part that is the secret when it is decoded. */
-function maskEncoded(original: string, secret: string): string {
-  const found: { readonly start: number; readonly end: number }[] = [];
-  // A form encodes a space as `+`.
-  const unform = (text: string) => (secret.includes(' ') ? text.replaceAll('+', ' ') : text);
-  const pattern = buildPattern(unform(secret));
-  let current: Decoded = {
-    text: original,
-    positions: Array.from({ length: original.length + 1 }, (_, i) => i),
-  };
-  for (let round = 0; round < MAX_DECODINGS; round += 1) {
-    const next = decode(current);
-    if (next.text === current.text && round > 0) break;
-    current = next;
-    for (const { index, 0: match } of unform(current.text).matchAll(pattern))
-      found.push({
-        start: current.positions[index] ?? 0,
-        end: current.positions[index + match.length] ?? original.length,
-      });
+  /** The secret itself, for the request. */
+  get text(): string {
+    return this.#text;
   }
-  let masked = '';
-  let position = 0;
-  for (const { start, end } of found.sort((a, b) => a.start - b.start)) {
-    if (start >= position) masked += original.slice(position, start) + MASK;
-    position = Math.max(position, end);
+
+  /** Masks the secret in a text. */
+  mask(text: string): string {
+    return this.#isIn(text) ? text.replace(this.#pattern, MASK) : text;
   }
-  return masked + original.slice(position);
-}
 
-function buildPattern(secret: string): RegExp {
-  const escaped = Array.from(secret, (character) =>
-    character.replace(/[\\^$.*+?()[\]{}|/]/, String.raw`\$&`),
-  ).join('');
-  if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return new RegExp(escaped, 'g');
-  return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, 'g');
-}
-
-/** A shorter part of a secret tells too little to be masked. */
-const MIN_PART_LENGTH = 4;
-
-/** Masks the beginning of the secret at the end of a text that was cut. */
-export function maskEnd(text: string, secret: string): string {
-  for (let length = secret.length - 1; length >= MIN_PART_LENGTH; length -= 1) {
-    const part = secret.slice(0, length);
-    if (text.endsWith(part)) return text.slice(0, -length) + MASK;
+  /** Returns the first `length` characters of a text with the secret masked, also where the cut goes through it. */
+  maskBeginning(text: string, length: number): string {
+    if (length <= 0) return '';
+    // A secret that begins before the cut ends within this part.
+    const part = text.slice(0, length + this.maxLength);
+    if (!this.#isIn(part)) return part.slice(0, length);
+    let end = length;
+    const masked = part.replace(this.#pattern, (found, offset: number) => {
+      if (offset < length) end += MASK.length - Math.min(found.length, length - offset);
+      return MASK;
+    });
+    return masked.slice(0, end);
   }
-  return text;
-}
 
-/** Copies a JSON value with the secret masked in every string and field name. */
-export function maskValue(value: unknown, secret: string, depth = 0): unknown {
-  if (typeof value === 'string') return maskText(value, secret);
-  if (typeof value !== 'object' || value === null) return value;
-  if (depth >= MAX_DEPTH) return MASK;
-  if (Array.isArray(value)) return value.map((item) => maskValue(item, secret, depth + 1));
-  const fields = Object.entries(value);
-  return Object.fromEntries(
-    fields.map(([name, field]) => [maskText(name, secret), maskValue(field, secret, depth + 1)]),
-  );
-}
+  /** Masks the secret in every text and field name of a JSON value. A value without the secret is returned as it is. */
+  maskValue(value: unknown, depth = 0): unknown {
+    if (typeof value === 'string') return this.mask(value);
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth >= MAX_DEPTH) return MASK;
+    const names = Object.keys(value);
+    const fields = Object.values(value);
+    const masked = fields.map((field) => this.maskValue(field, depth + 1));
+    const isSame = masked.every((field, index) => field === fields[index]);
+    if (Array.isArray(value)) return isSame ? value : masked;
+    const maskedNames = names.map((name) => this.mask(name));
+    if (isSame && maskedNames.every((name, index) => name === names[index])) return value;
+    return Object.fromEntries(maskedNames.map((name, index) => [name, masked[index]]));
+  }
 
-/** Like `maskValue`, for JSON parsed from `text`. If the text has neither the secret nor any escape, the value is not copied. */
-export function maskParsed(value: unknown, text: string, secret: string): unknown {
-  return text.includes(secret) || ESCAPE.test(text) ? maskValue(value, secret) : value;
-}
-
-export function maskHeaders(headers: Headers, secret: string): Headers {
-  const masked = new Headers();
-  for (const [name, value] of headers) {
+  /** True if JSON that was parsed from `text` contains the secret, which `text` may contain escaped. */
+  isInJson(value: unknown, text: string): boolean {
+    if (this.#isIn(text)) return true;
     try {
-      // `append` instead of `set`, because a response can have several headers with the name `set-cookie`.
-      masked.append(name, maskText(value, secret));
+      // Written again, only the backslash of `\/` is escaped.
+      return text.includes('\\') && this.#isIn(JSON.stringify(value).replaceAll('\\\\', '\\'));
     } catch {
-      // `fetch` accepts names such as `bad name` from a server, but `Headers` refuses them, so they are left out.
+      // The value is nested deeper than the call stack allows.
+      return true;
     }
   }
-  return masked;
+
+  /** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
+  maskCause(cause: unknown, remaining = MAX_CAUSES): unknown {
+    if (!(cause instanceof Error)) return this.mask(formatNonError(cause));
+    const copy = new Error(this.mask(cause.message));
+    copy.name = this.mask(cause.name);
+    // An own enumerable `stack` would be printed twice, so this property is not enumerable.
+    Object.defineProperty(copy, 'stack', {
+      value: this.mask(shortenStack(cause.stack)),
+      configurable: true,
+    });
+    if ('code' in cause) Object.assign(copy, { code: this.maskValue(cause.code) });
+    if (cause.cause !== undefined && remaining > 1) copy.cause = this.maskCause(cause.cause, remaining - 1);
+    return copy;
+  }
+
+  #isIn(text: string): boolean {
+    return this.#forms.some((form) => text.includes(form));
+  }
 }
 
-/** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
-export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
-  if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
-  const copy = new Error(maskText(cause.message, secret));
-  copy.name = maskText(cause.name, secret);
-  // An own enumerable `stack` would be printed twice, so this property is not enumerable.
-  Object.defineProperty(copy, 'stack', {
-    value: maskText(shortenStack(cause.stack), secret),
-    configurable: true,
-  });
-  if ('code' in cause) Object.assign(copy, { code: maskValue(cause.code, secret) });
-  if (cause.cause !== undefined && remaining > 1) copy.cause = maskCause(cause.cause, secret, remaining - 1);
-  return copy;
+function toLowerHex(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(2, '0');
+}
+
+function toUpperHex(character: string): string {
+  return toLowerHex(character).toUpperCase();
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }
 
 function shortenStack(stack = ''): string {

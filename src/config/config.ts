@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { checkOptions, refuseOption, rejectOption } from '../common/check-options.ts';
 import { readEnvironment } from '../common/guarded.ts';
-import { maskCause, maskText } from '../common/secrets.ts';
+import { Secret } from '../common/secrets.ts';
 import { isUnencrypted } from '../common/urls.ts';
 import {
   countOption,
@@ -32,7 +32,7 @@ import { type CallOptions, resolveCallOptions, retryOption } from './call-option
 export interface Config {
   readonly baseUrl: string;
   readonly account: string;
-  readonly apiKey: string | (() => Promise<string>);
+  readonly apiKey: Secret | (() => Promise<Secret>);
   /** Masks the key in a text that quotes input. If `apiKey` is a function, it masks the key that the function returned last. */
   readonly maskKey: (text: string) => string;
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
@@ -83,16 +83,14 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
 
 export function resolveConfig(options: TrackingClientOptions): Config {
   const givenKey = options?.apiKey ?? readEnvironment('TRACKING_API_KEY');
-  let lastKey = typeof givenKey === 'string' ? givenKey.trim() : '';
-  const maskKey = (text: string) => maskText(text, lastKey);
+  const keys = { last: new Secret(typeof givenKey === 'string' ? givenKey.trim() : '') };
+  const maskKey = (text: string) => keys.last.mask(text);
   const checked = checkOptions(clientOptions, options, undefined, maskKey);
   rejectBrowser();
   const { timeoutMs } = checked;
   const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
   const logger = resolveLogger(checked.logger, checked.logLevel, maskKey);
-  const keySource = resolveKey(givenKey, (key) => {
-    lastKey = key;
-  });
+  const keySource = resolveKey(givenKey, keys);
   const limiter = resolveLimiter(checked.limiter, checked.rateLimit, maskKey);
   const shared = { maskKey, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
@@ -153,11 +151,11 @@ function checkKey(value: unknown, verb: 'be' | 'return'): string {
   return key;
 }
 
-function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiKey'] {
+/** @param keys - remembers the key that the function returned last */
+function resolveKey(apiKey: unknown, keys: { last: Secret }): Config['apiKey'] {
   if (apiKey === undefined || (typeof apiKey === 'string' && apiKey.trim() === ''))
     return rejectOption('apiKey', 'is missing', 'pass it, or set TRACKING_API_KEY');
-  if (typeof apiKey !== 'function') return checkKey(apiKey, 'be');
-  let lastKey = '';
+  if (typeof apiKey !== 'function') return new Secret(checkKey(apiKey, 'be'));
   return async () => {
     let key: unknown;
     try {
@@ -167,12 +165,12 @@ function resolveKey(apiKey: unknown, onKey: (key: string) => void): Config['apiK
         option: 'apiKey',
         rule: 'threw an error',
         // Only a few fields of the error are copied: the others may contain the request to a vault, with its credentials.
-        cause: maskCause(cause, lastKey),
+        cause: keys.last.maskCause(cause),
       });
     }
-    lastKey = checkKey(key, 'return');
-    onKey(lastKey);
-    return lastKey;
+    const text = checkKey(key, 'return');
+    if (text !== keys.last.text) keys.last = new Secret(text);
+    return keys.last;
   };
 }
 
@@ -182,7 +180,7 @@ function resolveAccount(
   limiter: Limiter | undefined,
 ): string {
   if (account !== undefined) return account;
-  if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
+  if (typeof apiKey !== 'function') return createHash('sha256').update(apiKey.text).digest('hex');
   if (limiter?.spansProcesses) {
     throw new ConfigurationError(
       '`account` is missing. If `apiKey` is a function, a RedisLimiter cannot tell which account a key belongs to; set `account` to the same name in all processes of the account',

@@ -1,11 +1,4 @@
-import {
-  maskCause,
-  maskHeaders,
-  maskParsed,
-  maskText,
-  maskValue,
-  toPrintableLine,
-} from '../common/secrets.ts';
+import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import {
   type ApiError,
@@ -28,7 +21,7 @@ import {
 } from '../errors.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { type FetchFailure, formatRootCause } from './fetch-failure.ts';
-import type { RawResponse } from './response-head.ts';
+import { copyHeaders, type RawResponse } from './response-head.ts';
 
 /** Captures the place where `method`, which is running, was called. */
 export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
@@ -92,7 +85,7 @@ export class CallErrors {
     got: string,
     code = 'invalid_body',
   ): ResponseValidationError {
-    const message = `${this.#title} responded with ${maskText(got, response.key)}`;
+    const message = `${this.#title} responded with ${response.key.mask(got)}`;
     const issues = [{ path: [], code, message }];
     return new ResponseValidationError(message, { ...maskFacts(response, body), issues }, this.#origin());
   }
@@ -115,15 +108,15 @@ export class CallErrors {
     return new ResponseValidationError(message, { ...maskFacts(response, payload), issues }, this.#origin());
   }
 
-  createConnectionError(cause: unknown, key: string, { reason, ...facts }: FetchFailure): ConnectionError {
-    const line = toPrintableLine(maskText(reason, key), MAX_REASON_LENGTH);
-    const options = { cause: maskCause(cause, key), ...facts, ...this.#origin() };
+  createConnectionError(cause: unknown, key: Secret, { reason, ...facts }: FetchFailure): ConnectionError {
+    const line = toPrintableLine(key.mask(reason), MAX_REASON_LENGTH);
+    const options = { cause: key.maskCause(cause), ...facts, ...this.#origin() };
     return new ConnectionError(`${this.#title} got no response: ${line}`, options);
   }
 
-  createIncompleteError(cause: unknown, key: string): ConnectionError {
-    const line = toPrintableLine(maskText(formatRootCause(cause), key), MAX_REASON_LENGTH);
-    const options = { cause: maskCause(cause, key), neverSent: false, ...this.#origin() };
+  createIncompleteError(cause: unknown, key: Secret): ConnectionError {
+    const line = toPrintableLine(key.mask(formatRootCause(cause)), MAX_REASON_LENGTH);
+    const options = { cause: key.maskCause(cause), neverSent: false, ...this.#origin() };
     return new ConnectionError(`${this.#title} got an incomplete response: ${line}`, options);
   }
 
@@ -182,38 +175,49 @@ export class CallErrors {
 
   #describeResponse(response: RawResponse, body: unknown): ApiErrorDetails {
     const { method, path, attempts } = this.#getFacts();
+    const { status, requestId, headers, key, retryAfterMs } = response;
+    const echoedKey = findKey(response, body);
     return {
-      ...maskFacts(response, body),
-      errors: readErrorItems(body, response.key),
+      status,
+      requestId,
+      body: echoedKey?.maskValue(body) ?? body,
+      errors: readErrorItems(body, echoedKey),
       method,
       path,
-      headers: maskHeaders(response.headers, response.key),
+      headers: copyHeaders(headers, (value) => key.mask(value)),
       attempts,
-      retryAfterMs: response.retryAfterMs,
+      retryAfterMs,
     };
   }
 }
 
-function maskFacts(response: RawResponse, body: unknown) {
-  const { status, requestId, text, key } = response;
-  return { status, requestId, body: maskParsed(body, text, key) };
+/** Returns the key if the body of the response contains it. */
+function findKey({ text, key }: RawResponse, body: unknown): Secret | undefined {
+  return key.isInJson(body, text) ? key : undefined;
 }
 
-function readItem(value: unknown, key: string): ApiErrorItem[] {
+function maskFacts(response: RawResponse, body: unknown) {
+  const { status, requestId } = response;
+  return { status, requestId, body: findKey(response, body)?.maskValue(body) ?? body };
+}
+
+/** @param key - the key if the body contains it */
+function readItem(value: unknown, key: Secret | undefined): ApiErrorItem[] {
   if (!isJsonObject(value) || typeof value['code'] !== 'string') return [];
   const { code, message, ...rest } = value;
+  const mask = (text: string) => key?.mask(text) ?? text;
   return [
     {
       // Safe cast: `maskValue` returns an object for an object.
-      ...(maskValue(rest, key) as object),
-      code: isKnownErrorCode(code) ? code : maskText(code, key),
-      message: typeof message === 'string' ? maskText(message, key) : undefined,
+      ...((key?.maskValue(rest) ?? rest) as object),
+      code: isKnownErrorCode(code) ? code : mask(code),
+      message: typeof message === 'string' ? mask(message) : undefined,
     },
   ];
 }
 
 /** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint (docs/service.md 7.1, 7.2). */
-function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
+function readErrorItems(body: unknown, key: Secret | undefined): ApiErrorItem[] {
   if (!isJsonObject(body)) return [];
   const { errors, error } = body;
   return Array.isArray(errors) ? errors.flatMap((item) => readItem(item, key)) : readItem(error, key);

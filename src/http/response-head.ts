@@ -1,4 +1,4 @@
-import { maskText, toPrintableLine } from '../common/secrets.ts';
+import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { type RateLimitInfo, WINDOW_MS } from '../limiter/limiter.ts';
 
 /** The part of a response that comes before its body. */
@@ -7,7 +7,7 @@ export interface ResponseHead {
   readonly statusText: string;
   readonly headers: Headers;
   /** The key of this attempt. A server can echo it, but no error may show it. */
-  readonly key: string;
+  readonly key: Secret;
   /** The id of the request, with the key masked, because logs and errors show the id. */
   readonly requestId: string | undefined;
   readonly rateLimit: RateLimitInfo;
@@ -24,18 +24,34 @@ export interface RawResponse extends ResponseHead {
 
 const MAX_REQUEST_ID_LENGTH = 200;
 
-export function readHead({ status, statusText, headers }: Response, key: string): ResponseHead {
+export function readHead({ status, statusText, headers }: Response, key: Secret): ResponseHead {
   const requestId = headers.get('x-request-id');
   return {
     status,
     statusText,
     headers,
     key,
-    requestId:
-      requestId === null ? undefined : toPrintableLine(maskText(requestId, key), MAX_REQUEST_ID_LENGTH),
+    requestId: requestId === null ? undefined : toPrintableLine(key.mask(requestId), MAX_REQUEST_ID_LENGTH),
     rateLimit: readRateLimit(headers),
     retryAfterMs: readRetryAfterMs(status, headers),
   };
+}
+
+/** Copies headers, with each value as `toValue` returns it. */
+export function copyHeaders(
+  headers: Iterable<[string, string]>,
+  toValue = (value: string) => value,
+): Headers {
+  const copy = new Headers();
+  for (const [name, value] of headers) {
+    try {
+      // `append` instead of `set`, because a response can have several headers with the name `set-cookie`.
+      copy.append(name, toValue(value));
+    } catch {
+      // `fetch` accepts names such as `bad name` from a server, but `Headers` refuses them, so they are left out.
+    }
+  }
+  return copy;
 }
 
 /** From this value on `X-RateLimit-Reset` is a Unix time (docs/service.md 6.2), because no delay lasts three years. */

@@ -1,4 +1,4 @@
-import { maskHeaders, maskParsed, maskText, toPrintableLine } from '../common/secrets.ts';
+import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, kindOf, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
@@ -6,7 +6,7 @@ import { NO_RESULTS_YET } from '../schemas/unwrap.ts';
 import type { CallOutcome, WithResponse } from './api-promise.ts';
 import type { CallErrors } from './call-errors.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
-import type { RawResponse } from './response-head.ts';
+import { copyHeaders, type RawResponse } from './response-head.ts';
 
 const MAX_TYPE_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
@@ -55,10 +55,8 @@ function readPayload(
     if (rules.isStatusEnough) return {};
     throw errors.createBodyError(response, text, parsed.problem);
   }
-  // The result of a bulk request can contain errors (docs/service.md 7.2), which can echo the key.
-  const unwrapped = rules.unwrap(
-    rules.resultStatuses ? maskParsed(parsed.json, text, response.key) : parsed.json,
-  );
+  // A bulk result contains errors (docs/service.md 7.2), and an error can echo the key. Everything else in it is data.
+  const unwrapped = rules.unwrap(rules.resultStatuses ? maskErrors(parsed.json, response) : parsed.json);
   if ('missing' in unwrapped) {
     const { missing } = unwrapped;
     const problem = isJsonObject(parsed.json)
@@ -85,8 +83,7 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
   const type = headers.get('content-type');
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
   if (type !== null && !JSON_TYPE.test(type) && !isAttachment) {
-    // Mask first, because the cut could leave half of a key.
-    const shortType = toPrintableLine(maskText(type, key), MAX_TYPE_LENGTH).replace(/;.*/, '');
+    const shortType = toPrintableLine(key.mask(type), MAX_TYPE_LENGTH).replace(/;.*/, '');
     return { problem: `${shortType} instead of JSON; check the base URL` };
   }
   try {
@@ -105,15 +102,27 @@ function parseLoosely(text: string): unknown {
 }
 
 /** Masks the API key: a response could contain it as the name of a field, and an issue names the field. */
-function maskIssue(issue: ValidationIssue, key: string): ValidationIssue {
-  const path = issue.path.map((name) => (typeof name === 'string' ? maskText(name, key) : name));
-  return { ...issue, path, message: maskText(issue.message, key) };
+function maskIssue(issue: ValidationIssue, key: Secret): ValidationIssue {
+  const path = issue.path.map((name) => (typeof name === 'string' ? key.mask(name) : name));
+  return { ...issue, path, message: key.mask(issue.message) };
+}
+
+/** Masks the API key in the errors of a bulk result and of its items. */
+function maskErrors(body: unknown, { text, key }: RawResponse): unknown {
+  if (!key.isInJson(body, text)) return body;
+  const maskField = ([name, value]: [string, unknown]) =>
+    [name, name === 'error' || name === 'errors' ? key.maskValue(value) : value] as const;
+  const maskFields = (value: unknown) =>
+    isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(maskField)) : value;
+  const masked = maskFields(body);
+  if (!isJsonObject(masked) || !Array.isArray(masked['data'])) return masked;
+  return { ...masked, data: masked['data'].map(maskFields) };
 }
 
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
   const isBodyless = text === '' || status === 204 || status === 205;
   // A reason phrase may contain bytes that `Response` refuses.
   const phrase = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
-  const init = { status, statusText: phrase, headers: maskHeaders(headers, '') };
+  const init = { status, statusText: phrase, headers: copyHeaders(headers) };
   return Object.defineProperty(new Response(isBodyless ? null : text, init), 'url', { value: url });
 }

@@ -1,7 +1,7 @@
 import ky from 'ky';
 import { linkedController, onAbort } from '../common/abort.ts';
 import { systemClock } from '../common/clock.ts';
-import { maskEnd, maskText } from '../common/secrets.ts';
+import type { Secret } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import type { TimeoutError, TimeoutPhase, TrackingError } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
@@ -109,7 +109,7 @@ export async function sendRequest(
     ...config.headers,
     ...attempt.headers,
     ...(body !== undefined && { 'content-type': 'application/json' }),
-    authorization: `Bearer ${key}`,
+    authorization: `Bearer ${key.text}`,
   };
   let response: Response;
   try {
@@ -158,8 +158,8 @@ export async function sendRequest(
   }
 }
 
-async function readKey({ apiKey }: Config, errors: CallErrors): Promise<string> {
-  if (typeof apiKey === 'string') return apiKey;
+async function readKey({ apiKey }: Config, errors: CallErrors): Promise<Secret> {
+  if (typeof apiKey !== 'function') return apiKey;
   try {
     return await apiKey();
   } catch (error) {
@@ -170,16 +170,17 @@ async function readKey({ apiKey }: Config, errors: CallErrors): Promise<string> 
 /** Drops a byte order mark, which `Buffer.toString` would keep. */
 const decoder = new TextDecoder();
 
-/** Reads at most `maxBytes`; the rest of a longer body is not read. */
+/** Reads at most `maxBytes`; the rest of a longer body is not read. The key is masked in the beginning of a longer body. */
 async function readBody(
   response: Response,
   maxBytes: number,
-  key: string,
+  key: Secret,
 ): Promise<Pick<RawResponse, 'text' | 'isCut'>> {
   // A stub of `fetch` may return a body that is not a stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
-    return text.length > maxBytes ? cut(text, maxBytes, key) : { text, isCut: false };
+    const isCut = text.length > maxBytes;
+    return { text: isCut ? key.maskBeginning(text, maxBytes) : text, isCut };
   }
   // Bytes are counted, because the declared length can be missing, or be that of the compressed body.
   const reader = response.body.getReader();
@@ -194,10 +195,8 @@ async function readBody(
   // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
   reader.cancel().catch(() => {});
   const read = Buffer.concat(chunks, bytes);
-  return cut(decoder.decode(read), decoder.decode(read.subarray(0, maxBytes)).length, key);
-}
-
-/** Masks the key first, because the cut could leave half of it. */
-function cut(text: string, length: number, key: string): Pick<RawResponse, 'text' | 'isCut'> {
-  return { text: maskEnd(maskText(text, key).slice(0, length), key), isCut: true };
+  const text = decoder.decode(read);
+  const maxLength = decoder.decode(read.subarray(0, maxBytes)).length;
+  // What was read may end inside of a key. So leave out the end, in which a whole key could not be found.
+  return { text: key.maskBeginning(text, Math.min(maxLength, text.length - key.maxLength)), isCut: true };
 }

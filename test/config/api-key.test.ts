@@ -5,14 +5,20 @@ import { ConfigurationError } from '../../src/errors.ts';
 import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 
 /** Resolves a key that a caller without types could pass. */
-const resolveKey = (apiKey: unknown) =>
+const resolveSource = (apiKey: unknown) =>
   resolveConfig({ baseUrl: 'https://host.test/v1', apiKey: apiKey as string }).apiKey;
+
+function resolveKey(apiKey: unknown): string {
+  const source = resolveSource(apiKey);
+  if (typeof source === 'function') throw new TypeError('Expected a key');
+  return source.text;
+}
 
 /** Resolves the key source of a client, which is called once per attempt. */
 function resolveKeySource(apiKey: () => unknown): () => Promise<string> {
-  const source = resolveKey(apiKey);
-  if (typeof source === 'string') throw new TypeError('Expected a function');
-  return source;
+  const source = resolveSource(apiKey);
+  if (typeof source !== 'function') throw new TypeError('Expected a function');
+  return async () => (await source()).text;
 }
 
 describe('a fixed key', () => {

@@ -41,7 +41,7 @@ describe('environment', () => {
     vi.stubEnv('TRACKING_API_KEY', ' env-key ');
     const config = resolveConfig({});
     expect(config.baseUrl).toBe('https://env.test/v1');
-    expect(config.apiKey).toBe('env-key');
+    expect(config.apiKey).toMatchObject({ text: 'env-key' });
   });
 
   test('options and environment → the options are used', () => {
@@ -49,7 +49,7 @@ describe('environment', () => {
     vi.stubEnv('TRACKING_API_KEY', 'env-key');
     const config = resolveConfig(base);
     expect(config.baseUrl).toBe('https://host.test/v1');
-    expect(config.apiKey).toBe('key');
+    expect(config.apiKey).toMatchObject({ text: 'key' });
   });
 
   test('an empty key → ConfigurationError, not the key of the environment', () => {

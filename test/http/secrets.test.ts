@@ -106,7 +106,72 @@ describe('a key that is an ordinary word', () => {
       });
     },
   );
+
+  const input = { trackingNumber: 'RR123456785CN', clientTrackerId: 'any', shipmentReference: 'any order' };
+  const tracker = { ...TRACKER, ...input, trackerId: 'any-1' };
+  const echo = { code: 'tracker_conflict', message: 'the key any', key: ['any'] };
+  const item = { itemStatus: 'error', inputData: input, tracker, errors: [echo], note: 'any' };
+  const body = { status: 'partial', summary: null, data: [item], error: echo, errors: [echo] };
+  const masked = { code: 'tracker_conflict', message: 'the key [redacted]', key: ['[redacted]'] };
+
+  test('a bulk result that contains the word → masked in its errors, but not in inputs, trackers and other fields', async () => {
+    const { client } = makeClient({ status: 207, body }, { apiKey: 'any' });
+    expect(await client.trackers.createBulk([input])).toEqual({
+      ...body,
+      data: [{ ...item, errors: [masked] }],
+      error: masked,
+      errors: [masked],
+    });
+  });
+
+  test('createMany with an id that is the word → created, and its tracker unchanged', async () => {
+    const success = { status: 'success', summary: null, error: null };
+    const created = {
+      ...success,
+      data: [{ itemStatus: 'created', inputData: input, tracker, errors: null }],
+    };
+    const { client } = makeClient({ status: 201, body: created }, { apiKey: 'any' });
+    const outcomes = [];
+    for await (const outcome of client.trackers.createMany([input])) outcomes.push(outcome);
+    expect(outcomes).toEqual([{ index: 0, input, status: 'created', tracker }]);
+  });
+
+  test('a mismatch whose field has the word as its name → the data is unchanged, the mismatch is masked', async () => {
+    const wrong = { ...TRACKER, any: 'any', shipmentReference: ['any'] };
+    const { client } = makeClient({ body: { data: { tracker: wrong } } }, { apiKey: 'shipmentReference' });
+    const { data, mismatched } = await client.trackers.get('any').withResponse();
+    expect(data).toEqual(wrong);
+    expect(mismatched).toMatchObject([
+      { path: ['[redacted]'], message: expect.stringContaining('`[redacted]`') },
+    ]);
+  });
 });
+
+test.each([
+  ['plain', API_KEY],
+  ['percent-encoded', API_KEY.replaceAll('-', '%2D')],
+])(
+  'an error body with the key across `maxResponseBytes`, %s → no part of the key is left',
+  async (_form, key) => {
+    const maxResponseBytes = 100;
+    for (let before = 60; before < 110; before += 1) {
+      for (const after of [0, 5, 500]) {
+        const text = '.'.repeat(before) + key + '.'.repeat(after);
+        const chunks = new ReadableStream({
+          start(controller) {
+            for (const chunk of text.match(/.{1,9}/g) ?? []) controller.enqueue(Buffer.from(chunk));
+            controller.close();
+          },
+        });
+        const respond = () => new Response(chunks, { status: 500 });
+        const { client } = makeClient(respond, { retry: false, maxResponseBytes });
+        const { body } = Object(await catchRejection(client.couriers.list()));
+        expect(body).toMatch(/^\.*(?:\[redacted\])?\.*$/);
+        expect(body.length).toBeLessThanOrEqual(maxResponseBytes + '[redacted]'.length);
+      }
+    }
+  },
+);
 
 test('a key function → called before every attempt, so that a rotated key is used at once', async () => {
   const keys = ['old', 'new'];
