@@ -97,7 +97,7 @@ test.each([
 ])('a field that is %s, which JSON cannot hold → the line is logged without fields', (_name, field) => {
   const { info: _info, ...others } = makeLogger();
   const logger = { ...others, log: vi.fn() };
-  resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code: field }) });
+  resolveLogger(logger, 'debug').error('line', { field });
   expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
 });
 

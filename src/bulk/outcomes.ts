@@ -1,3 +1,4 @@
+import { readError } from '../common/foreign.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import {
   ApiError,
@@ -53,7 +54,7 @@ export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
   if (error instanceof ApiError && error.errors.length > 0) return error.errors;
   const message = isTrackingError(error)
     ? error.message
-    : `The request failed with an error from outside this client (${error instanceof Error ? error.name : kindOf(error)}); send this input again`;
+    : `The request failed with an error from outside this client (${readError(error)?.name ?? kindOf(error)}); send this input again`;
   return [{ code: toErrorCode(error), message }];
 }
 

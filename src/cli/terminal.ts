@@ -3,6 +3,7 @@ import type { WriteStream } from 'node:tty';
 import { inspect, stripVTControlCharacters } from 'node:util';
 import type pc from 'picocolors';
 import { parseOccurrenceDatetime, RequestValidationError, type TrackingEvent } from 'tracking-client';
+import { readError } from '../common/foreign.ts';
 import { wrap } from './layout.ts';
 
 export type Colours = ReturnType<typeof pc.createColors>;
@@ -89,11 +90,12 @@ export class OutputError extends CommandError {
 
 /** Formats the reason of an error for a person: `permission denied (EACCES)` for a system error, else the message. */
 export function formatReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  const fields = readError(error);
+  if (fields === undefined) return String(error);
   if (error instanceof RequestValidationError)
     return error.issues.slice(0, MAX_ISSUES).map(nameFlag).join('; ');
-  const [, code, reason] = /\b(E[A-Z0-9]+): ([^,]+?)(?: [\d.:]+)?(?:,|$)/.exec(error.message) ?? [];
-  return code === undefined ? error.message : `${reason} (${code})`;
+  const [, code, reason] = /\b(E[A-Z0-9]+): ([^,]+?)(?: [\d.:]+)?(?:,|$)/.exec(fields.message) ?? [];
+  return code === undefined ? fields.message : `${reason} (${code})`;
 }
 
 const MAX_ISSUES = 3;

@@ -1,4 +1,5 @@
 import { systemClock, unref } from './clock.ts';
+import { isPromise } from './foreign.ts';
 
 /** Rejects with the error of `buildError` when a call takes longer than `limitMs`. The call itself goes on. */
 export async function withTimeLimit<Result>(
@@ -24,7 +25,7 @@ export async function withTimeLimit<Result>(
 export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
   try {
     const returned = callback();
-    if (returned instanceof Promise) returned.catch(onFailure);
+    if (isPromise(returned)) returned.catch(onFailure);
   } catch (error) {
     onFailure(error);
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { MAX_TIMER_MS } from './clock.ts';
+import { isDate, isPromise } from './foreign.ts';
 
 /** One broken rule. */
 export interface ValidationIssue {
@@ -35,8 +36,8 @@ export function kindOf(value: unknown): string {
   }
   if (typeof value === 'number') return Number.isFinite(value) ? 'a number' : String(value);
   if (typeof value === 'undefined') return 'undefined';
-  if (value instanceof Date) return 'a Date';
-  if (value instanceof Promise) return 'a Promise';
+  if (isDate(value)) return 'a Date';
+  if (isPromise(value)) return 'a Promise';
   if (typeof value === 'object' && Symbol.iterator in value) return 'an iterable object';
   if (typeof value === 'object') return 'an object';
   return `a ${typeof value}`;

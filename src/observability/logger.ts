@@ -1,6 +1,6 @@
-import { types } from 'node:util';
 import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
+import { readError } from '../common/foreign.ts';
 import { callGuarded, readEnvironment } from '../common/guarded.ts';
 import { hasMethods, quoteValue } from '../common/validation.ts';
 
@@ -137,20 +137,16 @@ function printToConsole(method: Method, line: string, { err, ...fields }: LogFie
   else console[method](text.replaceAll('%', '%%'), err);
 }
 
-/** Recognises errors of other realms, too, such as those of Node in a test of jest. */
-function isError(value: unknown): value is Error {
-  return types.isNativeError(value) || value instanceof Error;
-}
-
 /** winston would print `{}` for an error. */
 function describeError(value: unknown): unknown {
-  if (!isError(value)) return value;
-  const { name, message, stack } = value;
-  return { name, message, ...('code' in value && { code: value.code }), stack };
+  const error = readError(value);
+  if (error === undefined) return value;
+  const { name, message, code, stack } = error;
+  return { name, message, ...(code !== '' && { code }), stack };
 }
 
 export function formatError(error: unknown): string {
-  return isError(error) ? error.message : `${quoteValue(error)} was thrown instead of an Error`;
+  return readError(error)?.message ?? `${quoteValue(error)} was thrown instead of an Error`;
 }
 
 /** Calls a callback of the user. If it fails, a warning is logged, and nothing else happens. */

@@ -1,4 +1,5 @@
 import { MAX_TIMER_MS, sleep, systemClock } from '../common/clock.ts';
+import { readError } from '../common/foreign.ts';
 import { hasMethods, option } from '../common/validation.ts';
 import { callStore } from '../webhooks/dedupe-store.ts';
 
@@ -40,7 +41,7 @@ interface ConnectionPool extends Queryable {
 
 /** The SQLSTATE of an error of the database. */
 export function getSqlState(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
+  return readError(error)?.code;
 }
 
 /**

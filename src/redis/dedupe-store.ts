@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
+import { readError } from '../common/foreign.ts';
 import { kindOf, type OptionShape, option, timeoutOption } from '../common/validation.ts';
 import { reportDriverErrors } from '../observability/logger.ts';
 import {
@@ -145,7 +146,7 @@ export class RedisDedupeStore implements DedupeStore {
       if (!this.#sendsKeysOneByOne) return [await this.#runScript(script, keys, values)].flat();
     } catch (error) {
       // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
-      const isInCluster = error instanceof Error && error.message.startsWith('CROSSSLOT');
+      const isInCluster = readError(error)?.message.startsWith('CROSSSLOT') === true;
       if (!isInCluster || keys.length === 1) throw error;
       this.#sendsKeysOneByOne = true;
     }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refuseOption } from '../common/check-options.ts';
+import { readError } from '../common/foreign.ts';
 import { hasMethods, option } from '../common/validation.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
@@ -55,7 +56,7 @@ export function createScriptRunner(redis: RedisClient): RunScript {
       return await send('evalsha', script.sha1, keys, values);
     } catch (error) {
       // After NOSCRIPT nothing has run, so sending the whole script repeats nothing.
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      if (!readError(error)?.message.startsWith('NOSCRIPT')) throw error;
       return send('eval', script.source, keys, values);
     }
   };

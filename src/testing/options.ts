@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
+import { isUrl } from '../common/foreign.ts';
 import {
   countOption,
   delayOption,
@@ -101,7 +102,7 @@ export interface RecordedRequest {
 
 /** Checks the scheme, too: `localhost:3000` is a valid URL with the scheme `localhost`. */
 export function isHttpUrl(value: unknown): boolean {
-  if (typeof value !== 'string' && !(value instanceof URL)) return false;
+  if (typeof value !== 'string' && !isUrl(value)) return false;
   return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
 }
 

@@ -70,7 +70,8 @@ export function createFetch(
   return async (input, init) => {
     const request = new Request(input, init);
     // Do not use `request.signal`: it stops following the caller's signal once the request is garbage-collected.
-    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
+    const signal =
+      init?.signal ?? (typeof input === 'object' && 'signal' in input ? input.signal : undefined);
     signal?.throwIfAborted();
     const aborted = new Promise<never>((_, reject) => {
       onAbort(signal, () => reject(signal?.reason));

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
+import { isDate } from '../common/foreign.ts';
 import { withTimeLimit } from '../common/guarded.ts';
 import { delayOption, type OptionShape, option } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
@@ -231,7 +232,7 @@ const processOptions = z.strictObject({
   ).optional(),
   receivedAt: option<Date>(
     'a valid Date',
-    (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+    (value) => isDate(value) && !Number.isNaN(value.getTime()),
   ).default(() => new Date(systemClock.wallNow())),
 } satisfies OptionShape<ProcessOptions>);
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isBytes } from '../common/foreign.ts';
 import { ConfigurationError } from '../errors.ts';
 import { keepParsedBody } from './request.ts';
 
@@ -173,7 +174,7 @@ function streamParsedBody(parsed: unknown): ReadableStream<Uint8Array> {
     {
       pull(controller) {
         const isText = typeof parsed === 'string';
-        if (parsed instanceof Uint8Array) controller.enqueue(parsed);
+        if (isBytes(parsed)) controller.enqueue(parsed);
         else controller.enqueue(Buffer.from(isText ? parsed : JSON.stringify(parsed)));
         controller.close();
       },

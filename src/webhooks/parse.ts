@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../common/event-keys.ts';
+import { isArrayBuffer, readError } from '../common/foreign.ts';
 import {
   errorMap,
   formatPath,
@@ -93,7 +94,7 @@ function decodeBody(body: unknown): unknown {
   if (typeof body === 'string') {
     return parseJson(body.charCodeAt(0) === BYTE_ORDER_MARK ? body.slice(1) : body);
   }
-  if (!(body instanceof ArrayBuffer || ArrayBuffer.isView(body))) return body;
+  if (!(isArrayBuffer(body) || ArrayBuffer.isView(body))) return body;
   let text: string;
   try {
     text = utf8.decode(body);
@@ -226,7 +227,7 @@ function buildKeyIfPossible(build: () => string): string | undefined {
   try {
     return build();
   } catch (error) {
-    if (error instanceof RangeError) return undefined;
+    if (readError(error)?.name === 'RangeError') return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { onAbort } from '../common/abort.ts';
 import { refuseOption, rejectOption } from '../common/check-options.ts';
+import { isBytes } from '../common/foreign.ts';
 import { isJsonObject, kindOf, quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 import { formatError } from '../observability/logger.ts';
@@ -223,5 +224,5 @@ async function readStream(
 
 function getByteLength(body: unknown): number {
   if (typeof body === 'string') return Buffer.byteLength(body);
-  return body instanceof Uint8Array ? body.byteLength : 0;
+  return isBytes(body) ? body.byteLength : 0;
 }

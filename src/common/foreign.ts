@@ -1,0 +1,89 @@
+// `instanceof` of a built-in class recognises only objects of this realm. Jest, `vm` contexts and test environments bring classes of
+// their own, so only this file decides what an object from outside is.
+import { types } from 'node:util';
+
+export function isError(value: unknown): value is Error {
+  if (types.isNativeError(value) || value instanceof Error) return true;
+  // Errors of the DOM are not native in Node.
+  return getTag(value) === 'DOMException';
+}
+
+/** True for a native promise, and for one of the class that an app has set as the global `Promise`. */
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return types.isPromise(value) || value instanceof globalThis.Promise;
+}
+
+export function isDate(value: unknown): value is Date {
+  return types.isDate(value);
+}
+
+/** True for a `Uint8Array`, and so for a `Buffer`. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return types.isUint8Array(value);
+}
+
+export function isArrayBuffer(value: unknown): value is ArrayBuffer | SharedArrayBuffer {
+  return types.isAnyArrayBuffer(value);
+}
+
+export function isSet(value: unknown): value is Set<unknown> {
+  return types.isSet(value);
+}
+
+export function isUrl(value: unknown): value is URL {
+  return getTag(value) === 'URL';
+}
+
+function getTag(value: unknown): string {
+  return Object.prototype.toString.call(value).slice('[object '.length, -1);
+}
+
+/** The fields of an error of anybody that can be read: a field may have any type, and reading it may throw. */
+export interface ErrorFields {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+  /** Empty if there is no code, or if it is not a text. */
+  readonly code: string;
+  readonly cause: unknown;
+  /** The errors of an AggregateError. */
+  readonly errors: readonly unknown[];
+  /** The system call that failed; node-fetch calls it `erroredSysCall`. */
+  readonly syscall: string;
+}
+
+/** `fetch` wraps a failure two or three times; causes further down help no reader. */
+export const MAX_CAUSES = 5;
+
+/** Lists an error and its causes, the innermost last. */
+export function listCauses(value: unknown, remaining = MAX_CAUSES): ErrorFields[] {
+  const error = readError(value);
+  if (error === undefined) return [];
+  return [error, ...(remaining > 0 ? listCauses(error.cause, remaining - 1) : [])];
+}
+
+/** Reads the fields of an error; undefined if the value is not an error. */
+export function readError(value: unknown): ErrorFields | undefined {
+  if (!isError(value)) return undefined;
+  const read = (field: string): unknown => {
+    try {
+      return Reflect.get(value, field);
+    } catch {
+      return undefined;
+    }
+  };
+  const readText = (field: string): string => {
+    const text = read(field);
+    return typeof text === 'string' ? text : '';
+  };
+  const errors = read('errors');
+  return {
+    name: readText('name') || 'Error',
+    message: readText('message'),
+    stack: readText('stack'),
+    code: readText('code'),
+    cause: read('cause'),
+    errors: Array.isArray(errors) ? errors : [],
+    syscall: readText('erroredSysCall') || readText('syscall'),
+  };
+}
