@@ -26,7 +26,9 @@ async function findPassedFiles(
   return result
     .map(({ url, functions }): [string, number] => {
       const ran = functions.filter(
-        ({ functionName, ranges }) => functionName !== '' || ranges[0]?.startOffset !== 0,
+        // The module itself is a function without a name, and tsx adds `__name`.
+        ({ functionName, ranges }) =>
+          functionName === '' ? ranges[0]?.startOffset !== 0 : functionName !== '__name',
       );
       return [url, ran.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0).length];
     })

@@ -47,7 +47,7 @@ export {
   STATUS_CODES,
   STATUS_MILESTONES,
 } from './events/statuses.ts';
-export { ApiPromise, type WithResponse } from './http/api-promise.ts';
+export type { ApiPromise, WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot, LimiterOptions, RateLimitInfo } from './limiter/limiter.ts';
 export { TokenBucketLimiter } from './limiter/token-bucket.ts';

@@ -1,9 +1,11 @@
+import * as z from 'zod';
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './bulk/create-many.ts';
+import { checkOptions, rejectOption } from './common/check-options.ts';
 import { canonicalJson } from './common/event-keys.ts';
+import { CALL_SHAPE } from './config/call-options.ts';
 import type { Config } from './config/config.ts';
-import type { CallSite } from './errors.ts';
 import type { ApiPromise } from './http/api-promise.ts';
-import { captureCallSite } from './http/call-errors.ts';
+import { rememberCallSite } from './http/call-errors.ts';
 import { callEndpoint, startCall } from './http/execute.ts';
 import { prepareRequest } from './http/prepare.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from './options.ts';
@@ -46,6 +48,42 @@ function buildPage(trackers: Tracker[], page: number, limit: number): TrackerPag
   return { trackers, page, limit, hasMore: isFull };
 }
 
+const listQuery = z.strictObject({
+  page: z.unknown().optional(),
+  limit: z.unknown().optional(),
+  sort: z.unknown().optional(),
+});
+const listAllQuery = listQuery.omit({ page: true });
+
+/** Refuses unknown fields; the schema of the endpoint checks the values of the others. */
+function checkListQuery(config: Config, method: 'list' | 'listAll', query: object): void {
+  const misplaced = Object.keys(CALL_SHAPE).find((name) => name in Object(query));
+  if (misplaced !== undefined) {
+    const advice = `pass it as the second argument, as in \`${method}(query, { ${misplaced} })\``;
+    rejectOption(misplaced, 'is an option of the call and not of the query', advice);
+  }
+  checkOptions(method === 'list' ? listQuery : listAllQuery, query, 'query', config);
+}
+
+async function* readPages(
+  config: Config,
+  query: Omit<TrackerListQuery, 'page'>,
+  options: RequestOptions | undefined,
+): AsyncGenerator<Tracker, void, undefined> {
+  checkListQuery(config, 'listAll', query);
+  const limit = query.limit ?? MAX_PAGE_SIZE;
+  const sort = query.sort ?? 1;
+  let lastPage: ReadonlySet<string> = new Set();
+  for (let page = 1; ; page += 1) {
+    const trackers = await callEndpoint(config, 'trackers.list', { query: { page, limit, sort } }, options);
+    const ids = trackers.map(identify);
+    // True if the page is empty, or if it repeats the last page because the service ignores `page`.
+    if (ids.every((id) => lastPage.has(id))) return;
+    yield* trackers;
+    lastPage = new Set(ids);
+  }
+}
+
 /** Methods for trackers. Every method also throws the errors of every call; see `TrackingClient`. */
 export class TrackersResource {
   readonly #config: Config;
@@ -72,12 +110,14 @@ export class TrackersResource {
   /**
    * Lists one page of your trackers (docs/service.md 3.10).
    *
-   * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort`; and the options of this call
+   * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort`
+   * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the page; `hasMore` tells whether there may be another one
    * @throws RequestValidationError before anything is sent
    */
-  list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    return startCall(this.#config, 'trackers.list', query, () => {
+  list(query: TrackerListQuery = {}, options?: RequestOptions): ApiPromise<TrackerPage> {
+    return startCall(this.#config, 'trackers.list', options, () => {
+      checkListQuery(this.#config, 'list', query);
       const page = query.page ?? 1;
       const limit = query.limit ?? DEFAULT_PAGE_SIZE;
       const input = { query: { page, limit, sort: query.sort } };
@@ -95,33 +135,16 @@ export class TrackersResource {
   /**
    * Lists all trackers, page by page, until a page is empty or repeats the one before. A page is requested when you reach it.
    *
-   * @param query - `limit` per page (default 500), `sort` (default 1, so that new trackers do not shift the pages), and the options
-   * of each call
+   * @param query - `limit` per page (default 500), `sort` (default 1, so that new trackers do not shift the pages)
+   * @param options - the options of each call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
    */
   listAll(
-    query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
+    query: Omit<TrackerListQuery, 'page'> = {},
+    options?: RequestOptions,
   ): AsyncGenerator<Tracker, void, undefined> {
-    return this.#readPages(query, captureCallSite(this.listAll));
-  }
-
-  async *#readPages(
-    query: Omit<TrackerListQuery, 'page'> & RequestOptions,
-    callSite: CallSite,
-  ): AsyncGenerator<Tracker, void, undefined> {
-    // Spread the query, because destructuring null itself would throw before the options are checked.
-    const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
-    let lastPage: ReadonlySet<string> = new Set();
-    for (let page = 1; ; page += 1) {
-      const input = { query: { page, limit, sort } };
-      const trackers = await callEndpoint(this.#config, 'trackers.list', input, query, callSite);
-      const ids = trackers.map(identify);
-      // True if the page is empty, or if it repeats the last page because the service ignores `page`.
-      if (ids.every((id) => lastPage.has(id))) return;
-      yield* trackers;
-      lastPage = new Set(ids);
-    }
+    return readPages(rememberCallSite(this.#config, this.listAll), query, options);
   }
 
   /**
@@ -235,7 +258,7 @@ export class TrackersResource {
    * const { newEvents, keys, stopped } = await client.trackers.pollOnce(trackerId, { knownKeys });
    */
   pollOnce(id: string, options: PollOnceOptions = {}): Promise<PollUpdate> {
-    return pollOnce(this.#config, id, options, captureCallSite(this.pollOnce));
+    return pollOnce(rememberCallSite(this.#config, this.pollOnce), id, options);
   }
 
   /**
@@ -250,7 +273,7 @@ export class TrackersResource {
    * for await (const { newEvents, keys } of client.trackers.poll(trackerId)) await save(newEvents, keys);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return poll(this.#config, id, options, captureCallSite(this.poll));
+    return poll(rememberCallSite(this.#config, this.poll), id, options);
   }
 
   /**
@@ -266,7 +289,7 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackersToPoll, options: PollManyOptions = {}): TrackerPolls {
-    return pollMany(this.#config, ids, options, captureCallSite(this.pollMany));
+    return pollMany(rememberCallSite(this.#config, this.pollMany), ids, options);
   }
 
   /**
@@ -278,7 +301,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError if tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
-    return waitUntilStopped(this.#config, id, options, captureCallSite(this.waitUntilStopped));
+    return waitUntilStopped(rememberCallSite(this.#config, this.waitUntilStopped), id, options);
   }
 
   /**

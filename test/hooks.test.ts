@@ -104,6 +104,7 @@ describe('arguments of hooks', () => {
       attempt: 1,
       error,
       retryAfterMs: undefined,
+      waitMs: expect.any(Number),
     });
     expect(hooks.onResponse.mock.calls).toEqual([
       [{ ...REQUEST, status: 503, durationMs: expect.any(Number), requestId: undefined }],

@@ -26,7 +26,7 @@ const CALL = {
   durationMs: expect.any(Number),
 };
 const FAILURE = { ...CALL, error: 'ServerError', status: 503, requestId: 'req-1' };
-const RETRY_FIELDS = { ...FAILURE, attempt: 1, delayMs: 2_500 };
+const RETRY_FIELDS = { ...FAILURE, attempt: 1, delayMs: 2_500, waitMs: 2_500 };
 const LAST_FIELDS = { ...FAILURE, attempt: 2 };
 
 /** A stream that keeps what a library writes to it. */
@@ -115,7 +115,7 @@ describe('the lines of a call', () => {
   const responded = (status: number, fields: object) => [
     'debug',
     expect.stringMatching(`^${TITLE} responded with ${status} in \\d+ ms$`),
-    { ...CALL, status, ...fields },
+    { ...CALL, status, queuedMs: 0, ...fields },
   ];
 
   test('a success → one debug line for the request and one for the response', async () => {
@@ -141,12 +141,13 @@ describe('the lines of a call', () => {
   test('no response → a line with the duration of the attempt and without a status', async () => {
     const never = () => new Promise<Response>(() => {});
     const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });
-    const message = `${TITLE} timed out after 50 ms (\`timeoutMs\`) while waiting for a response; the client retries (attempt 2)`;
+    const message = `${TITLE} timed out after 50 ms (\`timeoutMs\`) while waiting for a response; the client retries after at least`;
     expect(retry).toEqual([
       'warn',
-      message,
-      { ...request, attempt: 1, durationMs: 50, error: 'TimeoutError' },
+      expect.stringMatching(/ (?:\d{3} ms|1 s) \(attempt 2\)$/),
+      { ...request, attempt: 1, durationMs: 50, error: 'TimeoutError', waitMs: expect.any(Number) },
     ]);
+    expect(retry?.[1]).toContain(message);
   });
 
   test('a failure that is not retried → one debug line, no warning', async () => {

@@ -106,7 +106,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   /** @internal */
   constructor(config: Config, inputs: TrackerInputs, options: CreateManyOptions) {
     checkIterable('inputs', inputs);
-    const settings = checkOptions(createManyOptions, options, undefined, config.maskKey);
+    const settings = checkOptions(createManyOptions, options, undefined, config);
     super(options.signal);
     this.#config = config;
     this.#inputs = inputs;

@@ -303,7 +303,10 @@ export function addList(program: Command, terminal: Terminal): void {
     // The filter may skip any number of trackers, so read the largest pages.
     const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
     const { trackers } = createClient(flags, terminal);
-    for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
+    for await (const tracker of trackers.listAll(
+      { sort: -1, limit: pageSize },
+      { signal: terminal.signal },
+    )) {
       if (!tracked || tracker.isTracked !== false) found.push(tracker);
       if (found.length > limit) break;
     }

@@ -64,7 +64,7 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
   };
   const findIds = async function* () {
     if (flags.all)
-      for await (const { trackerId, trackingNumber, isTracked } of trackers.listAll({ signal })) {
+      for await (const { trackerId, trackingNumber, isTracked } of trackers.listAll({}, { signal })) {
         if (isTracked === false) continue;
         numberById.set(trackerId, plain(trackingNumber));
         yield trackerId;

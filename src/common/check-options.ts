@@ -2,18 +2,26 @@ import * as z from 'zod';
 import { type CallSite, ConfigurationError } from '../errors.ts';
 import { errorMap, formatPath, isQuotable, kindOrNumber, readBrokenRule, safeParse } from './validation.ts';
 
+/** What errors from before a call need to know of their client. */
+export interface ErrorContext {
+  /** Masks the API key in a text that quotes options or input. */
+  readonly maskKey: (text: string) => string;
+  /** The place that the stack of an error begins at. Default: the place where the error is made. */
+  readonly callSite?: CallSite | undefined;
+}
+
+const NO_CLIENT: ErrorContext = { maskKey: (text) => text };
+
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
- * @param maskKey - masks the client's API key in the message
- * @param callSite - the place that the stack of the error begins at; default: here
+ * @param context - the client; default: none
  * @throws ConfigurationError for the first option that breaks its rule
  */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
   name?: string,
-  maskKey: (text: string) => string = (text) => text,
-  callSite?: CallSite,
+  { maskKey, callSite }: ErrorContext = NO_CLIENT,
 ): z.output<Schema> {
   const result = safeParse(schema, options, { error: errorMap('options') });
   if (result.success) return result.data;

@@ -51,6 +51,26 @@ export const systemClock = {
   },
 };
 
+/** A timer that fires later than this was held back, because the process was frozen or busy. */
+const LATE_MS = 50;
+/** Enough to read what has arrived while the process was frozen. */
+const CATCH_UP_MS = 1_000;
+
+/**
+ * Calls `expire` after a time limit. If the process was frozen when the time was up, data that has arrived meanwhile is read first,
+ * because a response that is there must win over a timer that fires late.
+ *
+ * @returns a function that clears the timer
+ */
+export function setTimeLimit(expire: () => void, limitMs: number): () => void {
+  const endsAt = systemClock.now() + limitMs;
+  let timer = systemClock.setTimeout(() => {
+    if (systemClock.now() - endsAt > LATE_MS) timer = systemClock.setTimeout(expire, CATCH_UP_MS);
+    else expire();
+  }, limitMs);
+  return () => systemClock.clearTimeout(timer);
+}
+
 interface ActiveTimer {
   readonly handle: ReturnType<typeof setTimeout>;
   readonly wakeAt: number;

@@ -1,10 +1,10 @@
+import { MAX_CAUSES, readError } from './foreign.ts';
+
 const MASK = '[redacted]';
 
 /** Real responses are nested less deeply. Deeper values are masked whole, so that no hostile response exhausts the stack. */
 const MAX_DEPTH = 100;
 
-/** `fetch` wraps a failure two or three times; causes further down help no reader. */
-export const MAX_CAUSES = 5;
 const MAX_CAUSE_FRAMES = 5;
 
 /** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
@@ -89,17 +89,16 @@ export class Secret {
   }
 
   /** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
-  maskCause(cause: unknown, remaining = MAX_CAUSES): unknown {
-    if (!(cause instanceof Error)) return this.mask(formatNonError(cause));
-    const copy = new Error(this.mask(cause.message));
-    copy.name = this.mask(cause.name);
+  maskCause(value: unknown, remaining = MAX_CAUSES): unknown {
+    const error = readError(value);
+    if (error === undefined) return this.mask(formatNonError(value));
+    const { name, message, stack, code, cause } = error;
+    const copy = new Error(this.mask(message));
+    copy.name = this.mask(name);
     // An own enumerable `stack` would be printed twice, so this property is not enumerable.
-    Object.defineProperty(copy, 'stack', {
-      value: this.mask(shortenStack(cause.stack)),
-      configurable: true,
-    });
-    if ('code' in cause) Object.assign(copy, { code: this.maskValue(cause.code) });
-    if (cause.cause !== undefined && remaining > 1) copy.cause = this.maskCause(cause.cause, remaining - 1);
+    Object.defineProperty(copy, 'stack', { value: this.mask(shortenStack(stack)), configurable: true });
+    if (code !== '') Object.assign(copy, { code: this.mask(code) });
+    if (cause !== undefined && remaining > 1) copy.cause = this.maskCause(cause, remaining - 1);
     return copy;
   }
 
@@ -120,7 +119,7 @@ function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }
 
-function shortenStack(stack = ''): string {
+function shortenStack(stack: string): string {
   const lines = stack.split('\n');
   const firstFrame = lines.findIndex((line) => /^\s+at /.test(line));
   return firstFrame < 0 ? stack : lines.slice(0, firstFrame + MAX_CAUSE_FRAMES).join('\n');

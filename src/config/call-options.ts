@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOptions } from '../common/check-options.ts';
+import { checkOptions, type ErrorContext } from '../common/check-options.ts';
 import {
   countOption,
   delayOption,
@@ -60,8 +60,8 @@ export const BULK_SHAPE = { retryAmbiguous: z.boolean().optional() } satisfies O
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // Methods take query parameters among their options. Allow any value for them here, because `prepareRequest` checks them later.
-  const names = request.query ? Object.keys(Object(request.query).shape) : [];
+  // Methods of one tracker take `searchBy` among their options. Allow any value here, because `prepareRequest` checks it later.
+  const names = request.params && request.query ? Object.keys(Object(request.query).shape) : [];
   const query = Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
   return z.strictObject({ ...query, ...CALL_SHAPE, ...bulk });
@@ -80,20 +80,11 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
 }
 
 export function resolveCallOptions(
-  client: {
-    readonly totalTimeoutMs: number | undefined;
-    readonly retry: RetryOptions;
-    readonly maskKey: (text: string) => string;
-  },
+  client: ErrorContext & { readonly totalTimeoutMs: number | undefined; readonly retry: RetryOptions },
   method: EndpointName | 'request',
   options: RequestOptions,
 ): CallOptions {
-  const checked = checkOptions(
-    ENDPOINT_SCHEMAS.get(method) ?? REQUEST_SCHEMA,
-    options,
-    undefined,
-    client.maskKey,
-  );
+  const checked = checkOptions(ENDPOINT_SCHEMAS.get(method) ?? REQUEST_SCHEMA, options, undefined, client);
   return {
     ...checked,
     totalTimeoutMs: checked.totalTimeoutMs ?? client.totalTimeoutMs,

@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { KyInstance } from 'ky';
 import * as z from 'zod';
-import { checkOptions, refuseOption, rejectOption } from '../common/check-options.ts';
+import { checkOptions, type ErrorContext, refuseOption, rejectOption } from '../common/check-options.ts';
+import { isUrl } from '../common/foreign.ts';
 import { readEnvironment } from '../common/guarded.ts';
 import { Secret } from '../common/secrets.ts';
 import { isUnencrypted } from '../common/urls.ts';
@@ -28,13 +30,12 @@ import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../obse
 import type { FetchFunction, RetryOptions, TrackingClientOptions } from '../options.ts';
 import { VERSION } from '../version.ts';
 import { type CallOptions, resolveCallOptions, retryOption } from './call-options.ts';
+import { createTransport } from './transport.ts';
 
-export interface Config {
+export interface Config extends ErrorContext {
   readonly baseUrl: string;
   readonly account: string;
   readonly apiKey: Secret | (() => Promise<Secret>);
-  /** Masks the key in a text that quotes input. If `apiKey` is a function, it masks the key that the function returned last. */
-  readonly maskKey: (text: string) => string;
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
   /** The options of the client only; each call adds the defaults, which depend on its method. */
@@ -44,8 +45,8 @@ export interface Config {
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly fetch: FetchFunction | undefined;
-  /** The default headers and the headers of the option `headers`; the API key is never among them. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Builds the requests, with the default headers and those of the option `headers`; the API key is never among them. */
+  readonly transport: KyInstance;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;
   /** `keep`: keep the fields of a response that break its schema. `throw`: reject the call. */
@@ -84,18 +85,22 @@ const limiterOptions = z.strictObject(LIMITER_SHAPE);
 export function resolveConfig(options: TrackingClientOptions): Config {
   const givenKey = options?.apiKey ?? readEnvironment('TRACKING_API_KEY');
   const keys = { last: new Secret(typeof givenKey === 'string' ? givenKey.trim() : '') };
+  // If `apiKey` is a function, errors and log lines mask the key that it returned last.
   const maskKey = (text: string) => keys.last.mask(text);
-  const checked = checkOptions(clientOptions, options, undefined, maskKey);
+  const context = { maskKey };
+  const checked = checkOptions(clientOptions, options, undefined, context);
   rejectBrowser();
   const { timeoutMs } = checked;
   const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
   const logger = resolveLogger(checked.logger, checked.logLevel, maskKey);
   const keySource = resolveKey(givenKey, keys);
-  const limiter = resolveLimiter(checked.limiter, checked.rateLimit, maskKey);
-  const shared = { maskKey, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
+  const limiter = resolveLimiter(checked.limiter, checked.rateLimit, context);
+  const shared = { ...context, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
+  const headers = { accept: 'application/json', 'user-agent': userAgent, ...checked.headers };
+  const resolvedUrl = resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey);
   return {
-    baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey),
+    baseUrl: resolvedUrl,
     account: resolveAccount(checked.account, keySource, limiter),
     apiKey: keySource,
     ...shared,
@@ -103,9 +108,9 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
     limiter,
     fetch: checked.fetch,
-    headers: { accept: 'application/json', 'user-agent': userAgent, ...checked.headers },
+    transport: createTransport(resolvedUrl, headers),
     logger,
-    hooks: resolveHooks(checked.hooks, logger, maskKey),
+    hooks: resolveHooks(checked.hooks, logger, context),
     invalidResponse: checked.invalidResponse,
     maxResponseBytes: checked.maxResponseBytes,
   };
@@ -114,10 +119,10 @@ export function resolveConfig(options: TrackingClientOptions): Config {
 function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
-  maskKey: (text: string) => string,
+  context: ErrorContext,
 ): Limiter | undefined {
   const isUnset = rateLimit === undefined || rateLimit === false;
-  const settings = isUnset ? {} : checkOptions(limiterOptions, rateLimit, 'rateLimit', maskKey);
+  const settings = isUnset ? {} : checkOptions(limiterOptions, rateLimit, 'rateLimit', context);
   // In a Cloudflare Worker a queued call might wait for ever, because a timer ends with the incoming request in which it was set.
   const isOff = rateLimit === false || (rateLimit === undefined && isWorkerd);
   if (limiter === undefined) return isOff ? undefined : new TokenBucketLimiter(settings);
@@ -203,7 +208,7 @@ function resolveBaseUrl(
   allowInsecureHttp: boolean,
   maskKey: (text: string) => string,
 ): string {
-  const text = value instanceof URL ? value.href : value;
+  const text = isUrl(value) ? value.href : value;
   if (text === undefined || text === '') {
     return rejectOption(
       'baseUrl',

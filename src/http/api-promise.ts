@@ -32,31 +32,25 @@ export interface CallOutcome<T> {
  * const tracker = await client.trackers.get(id);
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
-export class ApiPromise<T> extends Promise<T> {
-  /** `then`, `catch` and `finally` return promises without `withResponse`, because a callback's value has no response. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
-  readonly #outcome: Promise<CallOutcome<T>>;
-
-  /** @internal */
-  constructor(outcome: Promise<CallOutcome<T>>) {
-    super((resolve, reject) => {
-      outcome.then(({ data }) => resolve(data), reject);
-    });
-    this.#outcome = outcome;
-  }
-
+export interface ApiPromise<T> extends Promise<T> {
   /**
    * Resolves to the data and facts about its response, without sending another request.
    *
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    * @throws the error of the call
    */
-  withResponse(): Promise<WithResponse<T>> {
-    // Start from this promise. If the caller handles the rejection of `withResponse()`, the rejection of this promise then also
-    // counts as handled.
-    return this.then(() => this.#outcome).then((outcome) => outcome.details());
-  }
+  withResponse(): Promise<WithResponse<T>>;
+}
+
+async function readData<T>(outcome: Promise<CallOutcome<T>>): Promise<T> {
+  return (await outcome).data;
+}
+
+/** A native promise with one more method: `then`, `catch` and `finally` return promises without it. */
+export function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
+  const promise = readData(outcome);
+  // Start from this promise. If the caller handles the rejection of `withResponse()`, the rejection of this promise then also
+  // counts as handled.
+  const withResponse = () => promise.then(() => outcome).then(({ details }) => details());
+  return Object.assign(promise, { withResponse });
 }

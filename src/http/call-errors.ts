@@ -1,5 +1,7 @@
+import { isError } from '../common/foreign.ts';
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
-import { isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import type { Config } from '../config/config.ts';
 import {
   type ApiError,
   type ApiErrorDetails,
@@ -16,12 +18,17 @@ import {
   ResultsNotReadyError,
   TimeoutError,
   type TimeoutPhase,
-  type TrackingError,
+  TrackingError,
   type TrackingErrorOptions,
 } from '../errors.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
-import { type FetchFailure, formatRootCause } from './fetch-failure.ts';
+import { type FetchFailure, readFetchFailure } from './fetch-failure.ts';
 import { copyHeaders, type RawResponse } from './response-head.ts';
+
+/** Remembers where `method`, which is running, was called, for the errors of the stream that it makes. */
+export function rememberCallSite(config: Config, method: (...parameters: never[]) => unknown): Config {
+  return { ...config, callSite: captureCallSite(method) };
+}
 
 /** Captures the place where `method`, which is running, was called. */
 export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
@@ -46,17 +53,17 @@ const MAX_REASON_LENGTH = 300;
  */
 export class CallErrors {
   readonly #title: string;
-  readonly #getFacts: () => CallFacts;
+  readonly #facts: CallFacts;
   readonly #callSite: CallSite | undefined;
 
   /**
    * @param title - names the request in messages
-   * @param getFacts - returns the facts of the call at this moment
+   * @param facts - read whenever an error is made, because `attempts` grows
    * @param callSite - where the method was called
    */
-  constructor(title: string, getFacts: () => CallFacts, callSite: CallSite | undefined) {
+  constructor(title: string, facts: CallFacts, callSite: CallSite | undefined) {
     this.#title = title;
-    this.#getFacts = getFacts;
+    this.#facts = facts;
     this.#callSite = callSite;
   }
 
@@ -115,7 +122,8 @@ export class CallErrors {
   }
 
   createIncompleteError(cause: unknown, key: Secret): ConnectionError {
-    const line = toPrintableLine(key.mask(formatRootCause(cause)), MAX_REASON_LENGTH);
+    const { reason } = readFetchFailure(cause, false, false);
+    const line = toPrintableLine(key.mask(reason), MAX_REASON_LENGTH);
     const options = { cause: key.maskCause(cause), neverSent: false, ...this.#origin() };
     return new ConnectionError(`${this.#title} got an incomplete response: ${line}`, options);
   }
@@ -133,7 +141,7 @@ export class CallErrors {
   }
 
   createPauseError(pausedForMs: number, maxRetryAfterMs: number): RateLimitError {
-    const { method, path, attempts } = this.#getFacts();
+    const { method, path, attempts } = this.#facts;
     const notSent = attempts === 0 ? 'was not sent' : 'was not sent again';
     const seconds = Math.ceil(pausedForMs / 1000);
     const message =
@@ -154,7 +162,7 @@ export class CallErrors {
   }
 
   /** Makes the call's own error from an error of the limiter or of the key function, which know nothing of the call. */
-  adopt(error: unknown): unknown {
+  adopt(error: unknown): Error {
     const origin = this.#origin();
     if (error instanceof QueueFullError) return new QueueFullError(error.message, origin);
     if (error instanceof ConnectionError) {
@@ -166,15 +174,15 @@ export class CallErrors {
       const cause = error.cause === undefined ? {} : { cause: error.cause };
       return new ConfigurationError(message, { option, rule, ...cause, ...origin });
     }
-    return error;
+    return isError(error) ? error : new TrackingError(`The limiter threw ${kindOf(error)}`, origin);
   }
 
   #origin(): TrackingErrorOptions {
-    return { call: this.#getFacts(), callSite: this.#callSite };
+    return { call: { ...this.#facts }, callSite: this.#callSite };
   }
 
   #describeResponse(response: RawResponse, body: unknown): ApiErrorDetails {
-    const { method, path, attempts } = this.#getFacts();
+    const { method, path, attempts } = this.#facts;
     const { status, requestId, headers, key, retryAfterMs } = response;
     const echoedKey = findKey(response, body);
     return {

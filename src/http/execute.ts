@@ -1,27 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import pRetry from 'p-retry';
+import pRetry, { AbortError, type RetryContext } from 'p-retry';
 import { sleep, systemClock } from '../common/clock.ts';
+import type { Secret } from '../common/secrets.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import {
-  ApiError,
-  type CallSite,
-  QueueFullError,
-  QuotaExceededError,
-  type TrackingError,
-} from '../errors.ts';
+import { ApiError, type CallFacts, type CallSite, QueueFullError, QuotaExceededError } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import { CallReport } from '../observability/call-report.ts';
 import type { BulkRequestOptions } from '../options.ts';
-import { ApiPromise, type CallOutcome } from './api-promise.ts';
+import { type ApiPromise, type CallOutcome, createApiPromise } from './api-promise.ts';
 import { CallErrors, captureCallSite } from './call-errors.ts';
+import { AttemptLimit, Deadline } from './deadline.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
 import { readOutcome } from './response.ts';
-import { isRateLimited, isRetryable, requestMayBeDone } from './retry.ts';
-import { Deadline, sendRequest } from './send.ts';
-
-const MIN_BACKOFF_MS = 500;
+import { readHead } from './response-head.ts';
+import {
+  type Backoff,
+  drawBackoff,
+  getBackoffMs,
+  isRateLimited,
+  isRetryable,
+  requestMayBeDone,
+} from './retry.ts';
+import { readResponse, sendRequest } from './send.ts';
 
 /** Input and options are read now, so later changes to them do no harm. */
 export function callEndpoint<Name extends EndpointName>(
@@ -29,9 +31,8 @@ export function callEndpoint<Name extends EndpointName>(
   name: Name,
   input: CallInput,
   options: BulkRequestOptions | undefined,
-  callSite?: CallSite,
 ): ApiPromise<EndpointResult<Name>> {
-  return startCall(config, name, options, () => prepareRequest(config, name, input), callSite);
+  return startCall(config, name, options, () => prepareRequest(config, name, input));
 }
 
 export function startCall<T>(
@@ -39,16 +40,18 @@ export function startCall<T>(
   method: EndpointName | 'request',
   options: BulkRequestOptions | undefined,
   prepare: () => PreparedRequest<T>,
-  callSite: CallSite = captureCallSite(startCall),
 ): ApiPromise<T> {
-  try {
-    const callOptions =
-      options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
-    const outcome = execute(config, prepare(), callOptions, { callSite });
-    return new ApiPromise(outcome.catch(rethrowError));
-  } catch (error) {
-    return new ApiPromise(Promise.reject(error));
-  }
+  const callSite = config.callSite ?? captureCallSite(startCall);
+  const run = async () => {
+    try {
+      const callOptions =
+        options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
+      return await execute(config, prepare(), callOptions, { callSite });
+    } catch (failure) {
+      throw failure instanceof CallFailure ? failure.error : failure;
+    }
+  };
+  return createApiPromise(run());
 }
 
 /**
@@ -67,8 +70,21 @@ export class CallFailure {
   }
 }
 
-function rethrowError(failure: CallFailure): never {
-  throw failure.error;
+/** A call on its way: what its four steps share. */
+interface Call<T> {
+  readonly config: Config;
+  readonly request: PreparedRequest<T>;
+  readonly options: CallOptions;
+  readonly facts: CallFacts & { attempts: number };
+  readonly errors: CallErrors;
+  readonly deadline: Deadline;
+  readonly report: CallReport;
+  readonly backoff: Backoff;
+  readonly onSend: (() => void) | undefined;
+  /** How long the latest attempt took, without its wait for a permit, in milliseconds. */
+  attemptMs: number;
+  /** True if the service may have carried out a request of this call. */
+  mayBeDone: boolean;
 }
 
 interface CallContext {
@@ -79,7 +95,7 @@ interface CallContext {
 }
 
 /**
- * Runs a whole call. Each attempt takes a permit, sends the request and reads the response; p-retry repeats attempts.
+ * Runs a whole call: p-retry repeats `attempt` as long as `prepareRetry` says so.
  *
  * @throws CallFailure, and nothing else
  */
@@ -89,144 +105,128 @@ export async function execute<T>(
   options: CallOptions,
   { callSite, onSend }: CallContext,
 ): Promise<CallOutcome<T>> {
-  const { retries, maxBackoffMs } = options.retry;
-  const { title, endpoint, method, path } = request;
-  const { baseUrl, hooks, logger } = config;
-  const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
-  const call = { callId: randomUUID(), endpoint, method, path };
-  let attempts = 0;
-  const errors = new CallErrors(title, () => ({ ...call, attempts }), callSite);
+  const { endpoint, method, path, title } = request;
+  const facts = { callId: randomUUID(), endpoint, method, path, attempts: 0 };
+  const errors = new CallErrors(title, facts, callSite);
   const deadline = new Deadline(errors, options);
-  const report = new CallReport(title, { ...call, baseUrl }, hooks, logger);
-  let retry: ReturnType<typeof planRetry> | undefined;
-  let callMayBeDone = false;
-
-  async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
-    const resumeAt = retry?.resumeAt ?? 0;
-    // p-retry has waited for the backoff; wait for the rest of `Retry-After`. A timer can fire up to a millisecond early.
-    while (systemClock.now() < resumeAt)
-      await sleep(Math.ceil(resumeAt - systemClock.now()), deadline.signal);
-    retry = undefined;
-    deadline.phase = 'queue';
-    const queuedAt = systemClock.now();
-    let permit: Permit | undefined;
-    try {
-      permit = await takePermit(config, request, options, deadline, errors);
-    } finally {
-      report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
-    }
-    let wasSent = false;
-    const startedAt = systemClock.now();
-    try {
-      const ended: Promise<CallOutcome<T>> = deadline.withTimeout(timeoutMs, async (signal) => {
-        deadline.phase = 'headers';
-        const response = await sendRequest(config, request, {
-          errors,
-          headers: options.headers,
-          signal,
-          wrapFetch: (start) => {
-            // The call may have ended while the key function ran.
-            signal.throwIfAborted();
-            // The hook waits for `settled`. It is set before this function runs, because `sendRequest` first waits for the key.
-            return report.wrapRequest(start, settled);
-          },
-          onSend: () => {
-            // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
-            signal.throwIfAborted();
-            report.noteRequest(permit?.tokensLeft);
-            signal.throwIfAborted();
-            wasSent = true;
-            attempts += 1;
-            permit?.send();
-            onSend?.();
-          },
-          onHeaders: ({ status, rateLimit, ...head }) => {
-            const retryAfterMs = status === 429 ? head.retryAfterMs : undefined;
-            permit?.report({ ...rateLimit, status, retryAfterMs });
-            // A response that comes after its attempt has ended must not change the phase of the next attempt.
-            if (!signal.aborted) deadline.phase = 'body';
-          },
-        });
-        // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
-        signal.throwIfAborted();
-        report.noteResponse(response);
-        const read = readOutcome(config, request, response, errors, attempts);
-        if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
-        return read;
-      });
-      // `fetch` keeps `wrapFetch` until a full garbage collection, so `wrapFetch` must not keep the data.
-      const settled = withoutValue(ended);
-      const outcome = await ended;
-      // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
-      callMayBeDone = true;
-      return outcome;
-    } catch (error) {
-      permit?.cancel();
-      permit?.settlePause(error instanceof QuotaExceededError);
-      report.noteFailure(error);
-      const isOver = deadline.signal?.aborted === true;
-      callMayBeDone ||= wasSent && (isOver || requestMayBeDone(error));
-      const isLast = isOver || attemptNumber > retries;
-      if (!isLast && isRetryable(error, request.retryClass, options, systemClock.now() - startedAt))
-        retry = planRetry(config, deadline, error);
-      throw error;
-    }
-  }
-
+  const report = new CallReport(title, facts, config);
+  const backoff = drawBackoff(options.retry.maxBackoffMs);
+  const call: Call<T> = {
+    ...{ config, request, options, facts, errors, deadline, report, backoff, onSend },
+    attemptMs: 0,
+    mayBeDone: false,
+  };
   try {
-    const outcome = await pRetry(attempt, {
-      retries,
-      minTimeout: MIN_BACKOFF_MS,
-      // p-retry randomises a wait first and then cuts it at the maximum. With the same maximum for all calls, calls that fail
-      // together would be retried together for ever.
-      maxTimeout: maxBackoffMs * (0.5 + Math.random() / 2),
-      randomize: true,
+    const outcome = await pRetry((attemptNumber) => attempt(call, attemptNumber), {
+      ...backoff,
+      retries: options.retry.retries,
       signal: deadline.signal,
-      shouldRetry: () => retry !== undefined,
-      onFailedAttempt: () => {
-        if (retry !== undefined) report.noteRetry(retry.error, retry.retryAfterMs);
-      },
+      shouldRetry: (failure) => prepareRetry(call, failure),
     });
-    report.finish(attempts);
+    report.finish(facts.attempts);
     return outcome;
   } catch (failure) {
     // The reason is read from the signal, because p-retry turns a reason that is not an Error into a TypeError.
-    const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
-    report.finish(attempts, error);
-    throw new CallFailure(error, callMayBeDone);
+    const error = deadline.isOver ? deadline.signal?.reason : failure;
+    report.finish(facts.attempts, error);
+    throw new CallFailure(error, call.mayBeDone);
   } finally {
     deadline.dispose();
   }
 }
 
-/** Settles when the promise does, but does not keep its value. */
-function withoutValue(promise: Promise<unknown>): Promise<void> {
-  const settled = promise.then(() => {});
-  // Whoever waits for `promise` handles its failure.
-  settled.catch(() => {});
-  return settled;
+/** Takes a permit, and sends the request within `timeoutMs`. */
+async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOutcome<T>> {
+  const { config, request, options, facts, errors, deadline, report } = call;
+  deadline.phase = 'queue';
+  const permit = await takePermit(call, attemptNumber);
+  const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
+  const limit = new AttemptLimit(deadline, errors, timeoutMs);
+  const sentBefore = facts.attempts;
+  try {
+    deadline.phase = 'headers';
+    const { apiKey } = config;
+    const key = typeof apiKey === 'function' ? await limit.race(readKey(apiKey, errors)) : apiKey;
+    const send = () => sendAndRead(call, permit, key, limit.signal);
+    const outcome = await limit.race(report.wrapAttempt(limit, send));
+    // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
+    call.mayBeDone = true;
+    return outcome;
+  } catch (error) {
+    permit?.cancel();
+    permit?.settlePause(error instanceof QuotaExceededError);
+    call.attemptMs = limit.elapsedMs;
+    report.noteFailure(error);
+    const wasSent = facts.attempts > sentBefore;
+    call.mayBeDone ||= wasSent && (deadline.isOver || requestMayBeDone(error));
+    throw error;
+  } finally {
+    limit.end();
+  }
 }
 
-/** Plans the attempt that follows a failure, or throws a TimeoutError at once if the call would run out of time before it. */
-function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError) {
-  const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+/** Goes on when its attempt has ended, so that the limiter also learns of a late response. */
+async function sendAndRead<T>(
+  { config, request, options, facts, errors, deadline, report, onSend }: Call<T>,
+  permit: Permit | undefined,
+  key: Secret,
+  signal: AbortSignal,
+): Promise<CallOutcome<T>> {
+  const noteSend = () => {
+    // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
+    signal.throwIfAborted();
+    report.noteRequest(permit?.tokensLeft);
+    signal.throwIfAborted();
+    facts.attempts += 1;
+    permit?.send();
+    onSend?.();
+  };
+  const send = { key, headers: options.headers, signal, onSend: noteSend };
+  const response = await sendRequest(config, request, send, errors);
+  const head = readHead(response, key);
+  const { status, rateLimit, retryAfterMs } = head;
+  permit?.report({ ...rateLimit, status, retryAfterMs: status === 429 ? retryAfterMs : undefined });
+  signal.throwIfAborted();
+  deadline.phase = 'body';
+  const raw = await readResponse(config, request, head, response, { signal, errors });
+  signal.throwIfAborted();
+  report.noteResponse(raw);
+  const outcome = readOutcome(config, request, raw, errors, facts.attempts);
+  if (outcome.mismatched.length > 0) report.noteMismatch(outcome.mismatched);
+  return outcome;
+}
+
+/**
+ * Decides whether another attempt follows a failure, and waits for the part of `Retry-After` that is longer than the back-off.
+ * p-retry waits for the back-off next.
+ */
+async function prepareRetry(
+  { config, request, options, deadline, report, backoff, attemptMs }: Call<unknown>,
+  { error, retriesConsumed }: RetryContext,
+): Promise<boolean> {
+  if (deadline.isOver || !isRetryable(error, request.retryClass, options, attemptMs)) return false;
+  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
-  if ((retryAfterMs ?? 0) >= deadline.remainingMs) throw deadline.expire();
+  if (retryAfterMs >= deadline.remainingMs) throw deadline.expire();
+  const backoffMs = getBackoffMs(backoff, retriesConsumed);
+  report.noteRetry(error, Math.floor(Math.max(retryAfterMs, backoffMs)));
   // After a 429, the limiter holds the next attempt back.
-  const isBucketPaused = limiter !== undefined && isRateLimited(error);
-  const resumeAt = isBucketPaused ? 0 : systemClock.now() + (retryAfterMs ?? 0);
-  return { error, retryAfterMs, resumeAt };
+  const isHeldBack = config.limiter !== undefined && isRateLimited(error);
+  const restMs = isHeldBack ? 0 : retryAfterMs - backoffMs;
+  // A timer can fire up to a millisecond early.
+  if (restMs > 0) await sleep(Math.ceil(restMs) + 1, deadline.signal);
+  return true;
 }
 
+/** @throws p-retry's AbortError, because a call that gets no permit is not retried */
 async function takePermit(
-  { baseUrl, account, limiter }: Config,
-  request: PreparedRequest<unknown>,
-  options: CallOptions,
-  deadline: Deadline,
-  errors: CallErrors,
+  { config, request, options, deadline, errors, report }: Call<unknown>,
+  attemptNumber: number,
 ): Promise<Permit | undefined> {
+  const { baseUrl, account, limiter } = config;
   const { maxRetryAfterMs } = options.retry;
+  const queuedAt = systemClock.now();
   try {
     return await limiter?.acquire({
       bucket: { baseUrl, account, endpoint: request.endpoint },
@@ -235,12 +235,31 @@ async function takePermit(
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),
     });
   } catch (error) {
-    deadline.signal?.throwIfAborted();
-    // The failure of the previous attempt tells the caller more than a full queue does.
-    if (error instanceof QueueFullError && deadline.lastFailure) throw deadline.lastFailure;
-    if (!(error instanceof LongPauseError)) throw errors.adopt(error);
-    // This pause is allowed, but is longer than the rest of `totalTimeoutMs`.
-    if (error.pausedForMs <= maxRetryAfterMs) throw deadline.expire();
-    throw errors.createPauseError(error.pausedForMs, maxRetryAfterMs);
+    throw new AbortError(explainRefusal(error, maxRetryAfterMs, deadline, errors));
+  } finally {
+    report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
+  }
+}
+
+/** Makes the error of the call from the error of the limiter. */
+function explainRefusal(
+  error: unknown,
+  maxRetryAfterMs: number,
+  deadline: Deadline,
+  errors: CallErrors,
+): Error {
+  // The failure of the previous attempt tells the caller more than a full queue does.
+  if (error instanceof QueueFullError && deadline.lastFailure) return deadline.lastFailure;
+  if (!(error instanceof LongPauseError)) return errors.adopt(error);
+  // This pause is allowed, but is longer than the rest of `totalTimeoutMs`.
+  if (error.pausedForMs <= maxRetryAfterMs) return deadline.expire();
+  return errors.createPauseError(error.pausedForMs, maxRetryAfterMs);
+}
+
+async function readKey(apiKey: () => Promise<Secret>, errors: CallErrors): Promise<Secret> {
+  try {
+    return await apiKey();
+  } catch (error) {
+    throw errors.adopt(error);
   }
 }

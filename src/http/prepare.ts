@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ErrorContext } from '../common/check-options.ts';
 import { hasDotSegment } from '../common/urls.ts';
 import {
   errorMap,
@@ -12,7 +13,7 @@ import {
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { type Endpoint, type EndpointName, endpoints, ROUTES, type TimeoutClass } from '../endpoints.ts';
-import { type CallSite, RequestValidationError } from '../errors.ts';
+import { RequestValidationError } from '../errors.ts';
 import { wholeBody } from '../schemas/unwrap.ts';
 import { type CheckedResponse, checkResponse } from './check-response.ts';
 import type { RequestRetryClass } from './retry.ts';
@@ -54,11 +55,10 @@ export interface CallInput {
 type QueryValue = string | number | boolean | undefined | null;
 
 export function checkInput<T>(
-  { maskKey }: Config,
+  { maskKey, callSite }: ErrorContext,
   schema: z.ZodType<T>,
   value: unknown,
   rootName: string,
-  callSite?: CallSite,
 ): T {
   const result = safeParse(schema, value);
   if (result.success) return result.data;
@@ -187,8 +187,10 @@ const rawRequestSchema = z
 
 export function prepareRawRequest(config: Config, request: RawRequest): PreparedRequest<unknown> {
   checkInput(config, rawRequestSchema, request, 'request');
+  // The service counts a HEAD request like the GET of the same path.
+  const routeMethod = request.method === 'HEAD' ? 'GET' : request.method;
   const name = ROUTES.find(
-    ({ method, pattern }) => method === request.method && pattern.test(request.path),
+    ({ method, pattern }) => method === routeMethod && pattern.test(request.path),
   )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);

@@ -1,11 +1,12 @@
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { type RateLimitInfo, WINDOW_MS } from '../limiter/limiter.ts';
+import type { FetchResponse } from '../options.ts';
 
 /** The part of a response that comes before its body. */
 export interface ResponseHead {
   readonly status: number;
   readonly statusText: string;
-  readonly headers: Headers;
+  readonly headers: FetchResponse['headers'];
   /** The key of this attempt. A server can echo it, but no error may show it. */
   readonly key: Secret;
   /** The id of the request, with the key masked, because logs and errors show the id. */
@@ -24,14 +25,15 @@ export interface RawResponse extends ResponseHead {
 
 const MAX_REQUEST_ID_LENGTH = 200;
 
-export function readHead({ status, statusText, headers }: Response, key: Secret): ResponseHead {
-  const requestId = headers.get('x-request-id');
+export function readHead({ status, statusText, headers }: FetchResponse, key: Secret): ResponseHead {
+  // The `get` of a stub may return undefined.
+  const requestId = headers.get('x-request-id') ?? undefined;
   return {
     status,
     statusText,
     headers,
     key,
-    requestId: requestId === null ? undefined : toPrintableLine(key.mask(requestId), MAX_REQUEST_ID_LENGTH),
+    requestId: requestId && toPrintableLine(key.mask(requestId), MAX_REQUEST_ID_LENGTH),
     rateLimit: readRateLimit(headers),
     retryAfterMs: readRetryAfterMs(status, headers),
   };
@@ -43,6 +45,8 @@ export function copyHeaders(
   toValue = (value: string) => value,
 ): Headers {
   const copy = new Headers();
+  // The headers of a stub may lack an iterator.
+  if (!(Symbol.iterator in headers)) return copy;
   for (const [name, value] of headers) {
     try {
       // `append` instead of `set`, because a response can have several headers with the name `set-cookie`.
@@ -58,7 +62,7 @@ export function copyHeaders(
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
 
 /** Reads the announced rate limit. `RateLimit-*` overrides `X-RateLimit-*` (docs/service.md 6.2). */
-export function readRateLimit(headers: Headers): RateLimitInfo {
+export function readRateLimit(headers: FetchResponse['headers']): RateLimitInfo {
   const limit = readInteger(headers.get('ratelimit-limit')) ?? readInteger(headers.get('x-ratelimit-limit'));
   return {
     limit: limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined,
@@ -69,7 +73,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
 }
 
 /** Reads how many milliseconds the service asks to wait (docs/service.md 6.5). Without a time, a 429 means one window. */
-export function readRetryAfterMs(status: number, headers: Headers): number | undefined {
+export function readRetryAfterMs(status: number, headers: FetchResponse['headers']): number | undefined {
   const items = readItems(headers, 'retry-after');
   const requestedMs = longest([
     ...items.map((item) => toMs(parseSeconds(item))),
@@ -78,7 +82,7 @@ export function readRetryAfterMs(status: number, headers: Headers): number | und
   return status === 429 ? (requestedMs ?? readResetMs(headers) ?? WINDOW_MS) : requestedMs;
 }
 
-function readResetMs(headers: Headers): number | undefined {
+function readResetMs(headers: FetchResponse['headers']): number | undefined {
   const delays = readItems(headers, 'ratelimit-reset').map((item) => toMs(parseSeconds(item)));
   const resets = readItems(headers, 'x-ratelimit-reset').map((item) => {
     const reset = parseSeconds(item);
@@ -89,7 +93,7 @@ function readResetMs(headers: Headers): number | undefined {
 }
 
 /** Dates are compared with the `Date` header, never with this machine's clock, which may be wrong. */
-function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
+function readTimeUntil(momentMs: number | undefined, headers: FetchResponse['headers']): number | undefined {
   if (momentMs === undefined) return undefined;
   const waits = readItems(headers, 'date').map((item) => {
     const sentAtMs = parseDate(item);
@@ -99,7 +103,7 @@ function readTimeUntil(momentMs: number | undefined, headers: Headers): number |
 }
 
 /** Reads the values of a header. A gateway may add a header that the service sent already; `fetch` joins them by commas. */
-function readItems(headers: Headers, name: string): string[] {
+function readItems(headers: FetchResponse['headers'], name: string): string[] {
   // A date has a comma after the day of the week.
   return headers.get(name)?.match(/[A-Za-z]{3,9},[^,]*|[^,]+/g) ?? [];
 }

@@ -80,7 +80,7 @@ function isSuccess({ status, text }: RawResponse, rules: ResponseRules): boolean
 function parseBody(response: RawResponse): { readonly json: unknown } | { readonly problem: string } {
   const { headers, text, key } = response;
   if (text.trim() === '') return { problem: 'an empty body instead of JSON' };
-  const type = headers.get('content-type');
+  const type = headers.get('content-type') ?? null;
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
   if (type !== null && !JSON_TYPE.test(type) && !isAttachment) {
     const shortType = toPrintableLine(key.mask(type), MAX_TYPE_LENGTH).replace(/;.*/, '');

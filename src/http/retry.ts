@@ -47,6 +47,27 @@ export function isRetryable(
   return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
 }
 
+const MIN_BACKOFF_MS = 500;
+
+/** The waits of p-retry between the attempts of one call. */
+export interface Backoff {
+  readonly minTimeout: number;
+  readonly maxTimeout: number;
+}
+
+/** Draws the waits of a call. If all calls had the same waits, calls that fail together would be retried together for ever. */
+export function drawBackoff(maxBackoffMs: number): Backoff {
+  return {
+    minTimeout: MIN_BACKOFF_MS * (1 + Math.random()),
+    maxTimeout: maxBackoffMs * (0.5 + Math.random() / 2),
+  };
+}
+
+/** Returns how long p-retry will wait. It does not tell this before the wait, so its rule is repeated here. */
+export function getBackoffMs({ minTimeout, maxTimeout }: Backoff, retriesConsumed: number): number {
+  return Math.min(Math.round(minTimeout * 2 ** retriesConsumed), maxTimeout);
+}
+
 /** True for a 429 of the rate limit, after which the endpoint pauses (docs/service.md 6.3); false for a 429 of a used-up quota. */
 export function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);

@@ -1,4 +1,5 @@
 import { systemClock } from '../common/clock.ts';
+import { readError } from '../common/foreign.ts';
 import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { ApiError, isTrackingError, ResponseValidationError, type TrackingError } from '../errors.ts';
 import type { AttemptInfo, CallInfo, Hooks, RequestInfo, ResponseInfo } from './hooks.ts';
@@ -20,9 +21,17 @@ export class CallReport {
   #wasRetried = false;
 
   /** @param title - names the request in log lines */
-  constructor(title: string, call: CallInfo, hooks: Hooks, logger: LogAdapter) {
+  constructor(
+    title: string,
+    { callId, endpoint, method, path }: Omit<CallInfo, 'baseUrl'>,
+    {
+      baseUrl,
+      hooks,
+      logger,
+    }: { readonly baseUrl: string; readonly hooks: Hooks; readonly logger: LogAdapter },
+  ) {
     this.#title = title;
-    this.#call = call;
+    this.#call = { callId, endpoint, method, path, baseUrl };
     this.#hooks = hooks;
     this.#logger = logger;
     hooks.onStart?.(this.#call);
@@ -35,24 +44,14 @@ export class CallReport {
     this.#requestResult = {};
   }
 
-  /**
-   * Starts the request inside the hook `aroundAttempt`.
-   *
-   * @param start - sends the request
-   * @param settled - settles when the attempt ends
-   */
-  wrapRequest(start: () => Promise<Response>, settled: Promise<unknown>): Promise<Response> {
+  /** Runs an attempt inside of the hook `aroundAttempt`. The promise of the hook's `send` also ends at the time limit. */
+  wrapAttempt<T>(
+    limit: { race<Result>(work: Promise<Result>): Promise<Result> },
+    attempt: () => Promise<T>,
+  ): Promise<T> {
     const { aroundAttempt } = this.#hooks;
-    if (aroundAttempt === undefined) return start();
-    return new Promise((resolve) => {
-      const send = () => {
-        // An async function, because `start` throws if the attempt has ended.
-        resolve((async () => start())());
-        return settled;
-      };
-      // The caller of this method handles the failure of the attempt.
-      aroundAttempt(this.#describeAttempt(), send).catch(() => {});
-    });
+    if (aroundAttempt === undefined) return attempt();
+    return aroundAttempt(this.#describeAttempt(), () => limit.race(attempt()));
   }
 
   noteRequest(tokensLeft: number | undefined): void {
@@ -72,7 +71,10 @@ export class CallReport {
     this.#requestResult = result;
     this.#hooks.onResponse?.({ ...this.#describeRequest(), ...result });
     if (status === 429) this.#hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: retryAfterMs });
-    this.#log('debug', `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms`);
+    const queuedMs = Math.round(this.#queuedMs);
+    const wait = queuedMs > 0 ? `, after a wait of ${queuedMs} ms for the rate limit` : '';
+    const text = `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms${wait}`;
+    this.#log('debug', text, { queuedMs });
   }
 
   noteMismatch(mismatched: readonly ValidationIssue[]): void {
@@ -93,12 +95,14 @@ export class CallReport {
     this.#hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
-  noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
+  /** @param waitMs - the next attempt comes no earlier */
+  noteRetry(error: TrackingError, waitMs: number): void {
     this.#wasRetried = true;
-    this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
-    const wait = retryAfterMs ? ` after at least ${Math.ceil(retryAfterMs / 1000)} s` : '';
-    const text = `${error.message}; the client retries${wait} (attempt ${this.#attempt + 1})`;
-    this.#log('warn', text, { ...this.#describeError(error), delayMs: retryAfterMs });
+    const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+    this.#hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs, waitMs });
+    const wait = waitMs < 1_000 ? `${waitMs} ms` : `${Math.ceil(waitMs / 1_000)} s`;
+    const text = `${error.message}; the client retries after at least ${wait} (attempt ${this.#attempt + 1})`;
+    this.#log('warn', text, { ...this.#describeError(error), delayMs: retryAfterMs, waitMs });
   }
 
   finish(attempts: number, error?: unknown): void {
@@ -158,7 +162,7 @@ export class CallReport {
   #describeError(error: unknown): LogFields {
     const isOfResponse = error instanceof ApiError || error instanceof ResponseValidationError;
     return {
-      error: error instanceof Error ? error.name : undefined,
+      error: readError(error)?.name,
       ...(isOfResponse && this.#isOwn(error) && { status: error.status, requestId: error.requestId }),
     };
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkIsObject, checkOptions } from '../common/check-options.ts';
+import { checkIsObject, checkOptions, type ErrorContext } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
 import { functionOption, type OptionShape, type ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -63,8 +63,10 @@ export interface DoneInfo extends CallInfo {
 export interface RetryInfo extends AttemptInfo {
   /** The failure of the attempt. */
   readonly error: TrackingError;
-  /** The wait that the service asked for, in milliseconds; the next attempt comes no earlier. */
+  /** The wait that the service asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The wait before the next attempt, in milliseconds; after a 429 the limiter may hold the attempt back for longer. */
+  readonly waitMs: number;
 }
 
 export interface RateLimitedInfo extends AttemptInfo {
@@ -154,11 +156,11 @@ const hooksObject = z.strictObject(HOOKS);
 export function resolveHooks(
   hooks: Hooks | readonly Hooks[] = [],
   logger: LogAdapter,
-  maskKey: (text: string) => string,
+  context: ErrorContext,
 ): Hooks {
   const list = isList(hooks)
-    ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`, maskKey))
-    : [checkHooks(hooks, 'hooks', maskKey)];
+    ? hooks.map((each, index) => checkHooks(each, `hooks[${index}]`, context))
+    : [checkHooks(hooks, 'hooks', context)];
   const resolved = new Map<string, (info: object) => void>();
   for (const [name, callback] of list.flatMap(({ callbacks }) => Object.entries(callbacks))) {
     if (callback === undefined) continue;
@@ -181,44 +183,49 @@ export function resolveHooks(
 
 const MAX_WAIT_FOR_SEND_MS = 1_000;
 
-/** Runs a wrapper so that the request is sent exactly once, and only `send` decides the outcome, whatever the wrapper does. */
+/**
+ * Makes a hook safe to call: the attempt is started exactly once, and only the attempt decides the outcome, whatever the hook does.
+ * A warning tells if the hook fails, or does not start the attempt.
+ */
 function guardWrapper(wrapper: AroundAttempt, logger: LogAdapter): AroundAttempt {
   return <T>(info: AttemptInfo, send: () => Promise<T>) =>
     new Promise<T>((resolve) => {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      let sent: Promise<T> | undefined;
+      let settled: Promise<void> | undefined;
       const sendOnce = () => {
         systemClock.clearTimeout(timer);
-        sent ??= send();
-        resolve(sent);
-        return sent;
+        if (settled !== undefined) return settled;
+        const attempt = send();
+        resolve(attempt);
+        // The hook gets no response.
+        settled = attempt.then(() => {});
+        settled.catch(() => {});
+        return settled;
       };
       const goOn = (problem: string) => {
-        if (sent !== undefined) return;
+        if (settled !== undefined) return;
         logger.warn(`Your callback \`aroundAttempt\` ${problem}; the client goes on without it`);
-        sendOnce();
+        sendOnce().catch(() => {});
       };
+      const timer = systemClock.setTimeout(
+        () => goOn(`did not call \`send\` within ${MAX_WAIT_FOR_SEND_MS} ms`),
+        MAX_WAIT_FOR_SEND_MS,
+      );
       const run = async () => {
         try {
           await wrapper({ ...info }, sendOnce);
           goOn('did not call `send`');
         } catch (error) {
-          // A wrapper that passes on the failure of the attempt has not failed itself.
-          const hasFailed = await (sent?.then(
-            () => true,
-            (reason) => reason !== error,
-          ) ?? true);
-          if (hasFailed) throw error;
+          // A hook that passes on the failure of the attempt has not failed itself.
+          const failure = await settled?.then(
+            () => undefined,
+            (reason: unknown) => ({ reason }),
+          );
+          if (failure === undefined || failure.reason !== error) throw error;
         } finally {
-          sendOnce();
+          sendOnce().catch(() => {});
         }
       };
       callOrWarn('aroundAttempt', run, logger);
-      if (sent !== undefined) return;
-      timer = systemClock.setTimeout(
-        () => goOn(`did not call \`send\` within ${MAX_WAIT_FOR_SEND_MS} ms`),
-        MAX_WAIT_FOR_SEND_MS,
-      );
     });
 }
 
@@ -226,9 +233,9 @@ function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
   return Array.isArray(hooks);
 }
 
-function checkHooks(hooks: Hooks, name: string, maskKey: (text: string) => string) {
+function checkHooks(hooks: Hooks, name: string, context: ErrorContext) {
   checkIsObject(name, hooks);
-  const { aroundAttempt, ...callbacks } = checkOptions(hooksObject, pickHooks(hooks), name, maskKey);
+  const { aroundAttempt, ...callbacks } = checkOptions(hooksObject, pickHooks(hooks), name, context);
   // The object is `this`, because it may be an instance of a class.
   return {
     aroundAttempt: aroundAttempt?.bind(hooks),

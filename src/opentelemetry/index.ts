@@ -19,6 +19,7 @@ import {
 import * as z from 'zod';
 import type { TrackingClient } from '../client.ts';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
+import { readError } from '../common/foreign.ts';
 import { hasMethods, type OptionShape, option } from '../common/validation.ts';
 import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
@@ -102,6 +103,10 @@ function createCallMetrics(meter: Meter) {
     retries: meter.createCounter('tracking_client.retries', {
       unit: '{attempt}',
       description: 'Failed attempts that were followed by another one',
+    }),
+    retryWait: meter.createHistogram('tracking_client.retry.wait', {
+      ...SECONDS,
+      description: 'Wait before another attempt, without the wait for the rate limit',
     }),
     pollLag: meter.createHistogram('tracking_client.poll.lag', {
       ...SECONDS,
@@ -203,11 +208,14 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       endAttempt(info, { 'error.type': getErrorType(info.error) }, (span) =>
         fail(span, info.error, info.endpoint),
       ),
-    onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
-      const attributes = { 'error.type': error.name };
-      const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
-      calls.get(callId)?.span.addEvent('tracking_client.retry', { ...attributes, ...wait });
-      getMetrics().retries.add(1, { 'tracking_client.endpoint': endpoint, ...attributes });
+    onRetry: ({ callId, endpoint, error, retryAfterMs, waitMs }) => {
+      const errorType = { 'error.type': error.name };
+      const asked = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
+      const waits = { ...asked, 'tracking_client.wait_ms': waitMs };
+      calls.get(callId)?.span.addEvent('tracking_client.retry', { ...errorType, ...waits });
+      const attributes = { 'tracking_client.endpoint': endpoint, ...errorType };
+      getMetrics().retries.add(1, attributes);
+      getMetrics().retryWait.record(waitMs / 1000, attributes);
     },
     onRateLimit: ({ callId, endpoint, delayMs }) => {
       calls
@@ -246,7 +254,7 @@ function describeServer({ hostname, port, protocol }: URL): Attributes {
 }
 
 function getErrorType(error: unknown): string {
-  return error instanceof Error ? error.name : '_OTHER';
+  return readError(error)?.name ?? '_OTHER';
 }
 
 /**

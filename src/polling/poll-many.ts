@@ -3,13 +3,8 @@ import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import type { Config } from '../config/config.ts';
-import {
-  type CallSite,
-  isTrackingError,
-  ResultsNotReadyError,
-  TimeoutError,
-  TrackingError,
-} from '../errors.ts';
+import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
+import { rememberCallSite } from '../http/call-errors.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { checkTrackerId, createPollRequestSettings, type PollResult, type PollUpdate } from './poll-once.ts';
@@ -90,7 +85,6 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     config: Config,
     source: TrackersToPoll,
     settings: PollSettings,
-    callSite: CallSite,
     toItem: (outcome: PollOutcome) => Item,
   ) {
     checkIterable('ids', source);
@@ -102,7 +96,6 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const { maxPerSecond, maxConsecutiveErrors } = settings;
     const { endSignal } = this;
     const requestSettings = createPollRequestSettings(config, settings, {
-      callSite,
       // Every second poll without `isTracked` reads the record, because only the record tells that the service stopped tracking.
       pollsPerRecord: 2,
       takeTurn: maxPerSecond === undefined ? undefined : createTurns(maxPerSecond, endSignal),
@@ -124,11 +117,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    * @throws RequestValidationError for an impossible id; ConfigurationError; TrackingError if the stream has ended
    */
   add(tracker: string | TrackerToPoll): boolean {
-    return this.#add(tracker);
+    return this.#add(tracker, rememberCallSite(this.#config, this.add));
   }
 
-  /** @param callSite - where `pollMany` was called, for the errors about a tracker of its source */
-  #add(tracker: string | TrackerToPoll, callSite?: CallSite): boolean {
+  #add(tracker: string | TrackerToPoll, config = this.#config): boolean {
     if (this.endSignal.aborted)
       throw new TrackingError('This stream has ended; call `pollMany` to poll another tracker');
     const {
@@ -137,11 +129,11 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       initialDelayMs = this.#settings.initialDelayMs,
     } = typeof tracker === 'string'
       ? { id: tracker }
-      : checkOptions(trackerToPoll, tracker, 'tracker', this.#config.maskKey, callSite);
-    checkTrackerId(this.#config, id, callSite);
+      : checkOptions(trackerToPoll, tracker, 'tracker', config);
+    checkTrackerId(config, id);
     if (this.#trackers.has(id)) return false;
     const polled = new PolledTracker(id, knownKeys, this.#requestSettings);
-    polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled, callSite));
+    polled.dueAt = systemClock.now() + (initialDelayMs ?? this.#askInterval(polled, config));
     this.#trackers.set(id, polled);
     this.#waiting.add(polled);
     this.#neverPolled += 1;
@@ -221,7 +213,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /** A wrong id or option, or an interval function that throws, fails this tracker only. */
   #addFromSource(tracker: string | TrackerToPoll): void {
     try {
-      this.#add(tracker, this.#requestSettings.callSite);
+      this.#add(tracker);
     } catch (error) {
       const id = typeof tracker === 'string' ? tracker : String(tracker?.id);
       this.#unread.push({ id, error });
@@ -264,9 +256,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
       this.#config.hooks.onPoll?.({ id, lagMs });
       const result = await tracker.poll();
       const isLast = result !== undefined && this.#isLast(result.update);
-      const intervalMs = isLast
-        ? 0
-        : this.#askInterval(tracker, this.#requestSettings.callSite, result?.update);
+      const intervalMs = isLast ? 0 : this.#askInterval(tracker, this.#config, result?.update);
       // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
       if (result !== undefined) this.#unread.push({ id, result });
@@ -289,10 +279,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   #isLast({ stopped, tracking }: PollUpdate): boolean {
-    return (
-      stopped ||
-      (tracking !== undefined && askUntil(this.#settings.until, tracking, this.#requestSettings.callSite))
-    );
+    return stopped || (tracking !== undefined && askUntil(this.#settings.until, tracking, this.#config));
   }
 
   /** False for a deleted tracker, even if its id was added again. */
@@ -300,10 +287,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     return this.#trackers.get(tracker.id) === tracker;
   }
 
-  #askInterval(tracker: PolledTracker, callSite: CallSite | undefined, update?: PollUpdate): number {
+  #askInterval(tracker: PolledTracker, config: Config, update?: PollUpdate): number {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
-    return askInterval(intervalMs, tracker.buildContext(update), this.#config.maskKey, callSite);
+    return askInterval(intervalMs, tracker.buildContext(update), config);
   }
 
   #warnOfLateness(id: string, lagMs: number, intervalMs: number): void {
@@ -339,60 +326,45 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 }
 
-export function pollMany(
-  config: Config,
-  trackers: TrackersToPoll,
-  options: PollManyOptions,
-  callSite: CallSite,
-): TrackerPolls {
-  const settings = checkOptions(pollManyOptions, options, undefined, config.maskKey);
-  return new TrackerPolls(config, trackers, settings, callSite, ({ id, result, error }) => {
+export function pollMany(config: Config, trackers: TrackersToPoll, options: PollManyOptions): TrackerPolls {
+  const settings = checkOptions(pollManyOptions, options, undefined, config);
+  return new TrackerPolls(config, trackers, settings, ({ id, result, error }) => {
     if (result !== undefined) return { id, ...result.update };
     if (isTrackingError(error)) return { id, error };
     const failure = new TrackingError(
       `Polling \`${id}\` has ended, because your \`until\`, \`intervalMs\` or \`knownKeys\` threw an error; see \`cause\``,
-      { cause: error, callSite },
+      { cause: error, callSite: config.callSite },
     );
     return { id, error: failure };
   });
 }
 
-export function poll(
-  config: Config,
-  id: string,
-  options: PollOptions,
-  callSite: CallSite,
-): TrackerPolls<PollUpdate> {
-  return pollOne(config, id, checkPollOptions(config, id, options), callSite, ({ update }) => update);
+export function poll(config: Config, id: string, options: PollOptions): TrackerPolls<PollUpdate> {
+  return pollOne(config, id, checkPollOptions(config, id, options), ({ update }) => update);
 }
 
-export async function waitUntilStopped(
-  config: Config,
-  id: string,
-  options: PollOptions,
-  callSite: CallSite,
-): Promise<Tracking> {
+export async function waitUntilStopped(config: Config, id: string, options: PollOptions): Promise<Tracking> {
   const { until, ...settings } = checkPollOptions(config, id, options);
   const polling = { ...settings, until: () => false };
-  const updates = pollOne(config, id, polling, callSite, ({ update, notReady }) => {
+  const updates = pollOne(config, id, polling, ({ update, notReady }) => {
     const { stopped, tracker } = update;
-    if (stopped && tracker && notReady) throw createStoppedError(id, tracker, notReady, callSite);
+    if (stopped && tracker && notReady) throw createStoppedError(id, tracker, notReady, config);
     return update;
   });
   for await (const { tracking, stopped } of updates) {
-    if (tracking !== undefined && (stopped || askUntil(until, tracking, callSite))) return tracking;
+    if (tracking !== undefined && (stopped || askUntil(until, tracking, config))) return tracking;
   }
   const { maxDurationMs } = settings;
   throw new TimeoutError(
     `The service was still tracking \`${id}\` after ${maxDurationMs} ms (\`maxDurationMs\`); wait again, or raise \`maxDurationMs\``,
     { phase: 'backoff', timeoutMs: maxDurationMs },
-    { callSite },
+    { callSite: config.callSite },
   );
 }
 
 function checkPollOptions(config: Config, id: string, options: PollOptions) {
   checkTrackerId(config, id);
-  return { ...checkOptions(pollOptions, options, undefined, config.maskKey), concurrency: 1 };
+  return { ...checkOptions(pollOptions, options, undefined, config), concurrency: 1 };
 }
 
 /** Polls one tracker. If a failure ends the polling, or if `toUpdate` throws, the stream ends with this error. */
@@ -400,11 +372,10 @@ function pollOne(
   config: Config,
   id: string,
   settings: ReturnType<typeof checkPollOptions>,
-  callSite: CallSite,
   toUpdate: (result: PollResult) => PollUpdate,
 ): TrackerPolls<PollUpdate> {
   const tracker = { id, knownKeys: settings.knownKeys };
-  return new TrackerPolls(config, [tracker], settings, callSite, ({ result, error }) => {
+  return new TrackerPolls(config, [tracker], settings, ({ result, error }) => {
     if (result === undefined) throw error;
     return toUpdate(result);
   });
@@ -414,7 +385,7 @@ function createStoppedError(
   id: string,
   tracker: Tracker,
   notReady: ResultsNotReadyError,
-  callSite: CallSite,
+  { callSite }: Config,
 ): ResultsNotReadyError {
   const { headers, body } = notReady;
   const message = `The service has stopped tracking \`${id}\` and has no results for it`;

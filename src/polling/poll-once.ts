@@ -7,7 +7,6 @@ import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
-  type CallSite,
   NotFoundError,
   RequestValidationError,
   ResponseValidationError,
@@ -63,7 +62,6 @@ type PollEndpoint = 'trackers.results' | 'trackers.get';
 export interface PollRequestSettings {
   readonly config: Config;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
-  readonly callSite: CallSite;
   /** If this number of polls in a row got no `isTracked`, the last one also reads the record. */
   readonly pollsPerRecord: number;
   /** Waits for `maxPerSecond`. */
@@ -84,10 +82,10 @@ export function createPollRequestSettings(
 }
 
 /** Refuses an impossible id, because the first poll of a stream would report it only after the interval. */
-export function checkTrackerId(config: Config, id: unknown, callSite?: CallSite): asserts id is string {
+export function checkTrackerId(config: Config, id: unknown): asserts id is string {
   // The schema that names the field is built for wrong ids only, because building it costs more than the check.
   if (!trackerIdentifier.safeParse(id).success)
-    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id', callSite);
+    checkInput(config, z.object({ id: trackerIdentifier }), { id }, 'id');
 }
 
 /** Polls a tracker, and remembers the events that it has read. */
@@ -178,7 +176,7 @@ export class TrackerPoller {
     own: Pick<RequestOptions, 'signal' | 'retry'>,
     getTracker: (data: EndpointResult<Name>) => Tracker | null | undefined,
   ) {
-    const { config, options, callSite } = this.#requestSettings;
+    const { config, options } = this.#requestSettings;
     const prepare = () => {
       const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
       const request = prepareRequest(config, name, input);
@@ -191,7 +189,7 @@ export class TrackerPoller {
         },
       };
     };
-    return startCall(config, name, { ...options, ...own }, prepare, callSite);
+    return startCall(config, name, { ...options, ...own }, prepare);
   }
 
   #takeNewEvents(tracking: Tracking | undefined) {
@@ -215,21 +213,11 @@ export class TrackerPoller {
   }
 }
 
-export async function pollOnce(
-  config: Config,
-  id: string,
-  options: PollOnceOptions,
-  callSite: CallSite,
-): Promise<PollUpdate> {
+export async function pollOnce(config: Config, id: string, options: PollOnceOptions): Promise<PollUpdate> {
   checkTrackerId(config, id);
-  const { knownKeys, signal, ...settings } = checkOptions(
-    pollOnceOptions,
-    options,
-    undefined,
-    config.maskKey,
-  );
+  const { knownKeys, signal, ...settings } = checkOptions(pollOnceOptions, options, undefined, config);
   // `pollOnce` keeps no state, so it cannot leave the record to a later poll.
-  const requestSettings = createPollRequestSettings(config, settings, { callSite, pollsPerRecord: 1 });
+  const requestSettings = createPollRequestSettings(config, settings, { pollsPerRecord: 1 });
   const { update } = await new TrackerPoller(id, knownKeys, requestSettings).pollOnce(signal);
   return update;
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { checkOptions } from '../common/check-options.ts';
+import { checkOptions, type ErrorContext } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
+import { isPromise, isSet } from '../common/foreign.ts';
 import {
   countOption,
   delayOption,
@@ -13,7 +14,6 @@ import {
   rule,
 } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
-import type { CallSite } from '../errors.ts';
 import type { Priority } from '../limiter/limiter.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
@@ -113,10 +113,9 @@ const returnedInterval = intervalTo('return');
 export function askInterval(
   ask: (context: PollContext) => number,
   context: PollContext,
-  maskKey: (text: string) => string,
-  callSite: CallSite | undefined,
+  client: ErrorContext,
 ): number {
-  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', maskKey, callSite);
+  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', client);
 }
 
 const returnedAnswer = z.boolean(expected('to return true or false', kindOrNumber));
@@ -125,9 +124,9 @@ const returnedAnswer = z.boolean(expected('to return true or false', kindOrNumbe
 export function askUntil(
   until: (tracking: Tracking) => boolean,
   tracking: Tracking,
-  callSite: CallSite,
+  client: ErrorContext,
 ): boolean {
-  return checkOptions(returnedAnswer, ignoreRejection(until(tracking)), 'until', undefined, callSite);
+  return checkOptions(returnedAnswer, ignoreRejection(until(tracking)), 'until', client);
 }
 
 /**
@@ -135,7 +134,7 @@ export function askUntil(
  * it, so its rejection would end the process.
  */
 function ignoreRejection(returned: unknown): unknown {
-  if (returned instanceof Promise) returned.catch(() => {});
+  if (isPromise(returned)) returned.catch(() => {});
   return returned;
 }
 
@@ -150,9 +149,9 @@ const knownKeysOption = z
     (value) => (isIterable(value) ? new Set(value) : value),
     option<Set<string>>(
       'an iterable of strings',
-      (keys) => keys instanceof Set && [...keys].every(isString),
+      (keys) => isSet(keys) && [...keys].every(isString),
       (keys) =>
-        keys instanceof Set
+        isSet(keys)
           ? `an iterable with the item ${kindOrNumber([...keys].find((key) => !isString(key)))}`
           : kindOf(keys),
     ).optional(),

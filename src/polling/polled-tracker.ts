@@ -80,7 +80,7 @@ export class PolledTracker extends TrackerPoller {
     if (errorsInARow >= this.#requestSettings.maxConsecutiveErrors) {
       const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;
       const message = `Polling \`${this.id}\` has ended after ${errors} (\`maxConsecutiveErrors\`); the last error: ${reason}`;
-      throw new TrackingError(message, { cause: error, callSite: this.#requestSettings.callSite });
+      throw new TrackingError(message, { cause: error, callSite: this.#requestSettings.config.callSite });
     }
     const message = 'A poll failed; the tracker will be polled again';
     this.warn('trackers.results', message, { poll: this.polls, errorsInARow, reason });

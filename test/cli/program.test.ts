@@ -222,6 +222,8 @@ describe('the command', () => {
     fake.fail('trackers.track', { kind: 'reset' });
     const { exitCode, stderr } = await runLine('track RR123456785CN');
     expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/^POST \S+ got no response: [^\n]+; the client retries \(attempt 2\)\n$/);
+    expect(stderr).toMatch(
+      /^POST \S+ got no response: [^\n]+; the client retries after at least \d+ m?s \(attempt 2\)\n$/,
+    );
   });
 });

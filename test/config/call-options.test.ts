@@ -3,13 +3,14 @@ import { resolveCallOptions } from '../../src/config/call-options.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { RequestOptions, TrackingClientOptions } from '../../src/options.ts';
+import type { TrackerListQuery } from '../../src/schemas/tracker.ts';
 import { catchRejection, makeClient } from '../support/make-client.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
 const callOptions = (options: unknown, client: TrackingClientOptions = {}) =>
   resolveCallOptions(resolveConfig({ ...base, ...client }), 'couriers.list', options as RequestOptions);
-const untyped = (options: unknown) => options as RequestOptions;
+const untyped = (options: unknown) => options as RequestOptions & TrackerListQuery;
 
 describe('options of one call', () => {
   test('no options → the options of the client, and the defaults', () => {
@@ -120,7 +121,9 @@ describe('unknown options of a method', () => {
   test.each([
     ['minDelayMs', () => client.couriers.list(untyped({ retry: { minDelayMs: 1 } }))],
     ['searchby', () => client.trackers.get('id', untyped({ searchby: 'clientTrackerId' }))],
-    ['Limit', () => client.trackers.list(untyped({ Limit: 10 }))],
+    ['query.Limit', () => client.trackers.list(untyped({ Limit: 10 }))],
+    ['query.page', () => client.trackers.listAll(untyped({ page: 2 })).next()],
+    ['page', () => client.trackers.list({}, untyped({ page: 2 }))],
     ['idempotant', () => client.request({ method: 'POST', path: '/a', ...untyped({ idempotant: true }) })],
     ['searchBy', () => client.couriers.list(untyped({ searchBy: 'clientTrackerId' }))],
     ['retryAmbiguous', () => client.trackers.create(input, untyped({ retryAmbiguous: true }))],

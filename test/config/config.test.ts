@@ -3,12 +3,24 @@ import { TrackingClient } from '../../src/client.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import type { TrackingClientOptions } from '../../src/options.ts';
+import type { FetchInit, TrackingClientOptions } from '../../src/options.ts';
 import { RedisLimiter } from '../../src/redis/index.ts';
 import { VERSION } from '../../src/version.ts';
 import { ScriptedRedis } from '../redis/limiter/make-redis-limiter.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
+
+/** Sends a request, and returns its headers except the key. */
+async function sendHeaders(options: TrackingClientOptions = {}): Promise<Record<string, string>> {
+  let sent: Record<string, string> = {};
+  const fetch = async (_url: string, { headers }: FetchInit) => {
+    const { authorization: _key, ...others } = headers;
+    sent = others;
+    return Response.json({ data: [] });
+  };
+  await new TrackingClient({ ...base, fetch, ...options }).couriers.list();
+  return sent;
+}
 /** Options as a caller without types could give them. */
 const resolve = (options: Record<string, unknown>) =>
   resolveConfig({ ...base, ...options } as TrackingClientOptions);
@@ -27,8 +39,8 @@ describe('defaults', () => {
     });
   });
 
-  test('no `headers` option → a user agent with package and runtime, and JSON as accepted type', () => {
-    expect(resolveConfig(base).headers).toEqual({
+  test('no `headers` option → a user agent with package and runtime, and JSON as accepted type', async () => {
+    expect(await sendHeaders()).toEqual({
       accept: 'application/json',
       'user-agent': `tracking-client/${VERSION} node/${process.versions.node}`,
     });
@@ -101,10 +113,9 @@ describe('invalid options → ConfigurationError that names them', () => {
   });
 });
 
-test('headers in any case → added to the defaults', () => {
-  expect(
-    resolve({ headers: { 'X-Tenant': 'a', Accept: 'text/json', 'User-Agent': 'shop/1' } }).headers,
-  ).toEqual({
+test('headers in any case → added to the defaults', async () => {
+  const headers = { 'X-Tenant': 'a', Accept: 'text/json', 'User-Agent': 'shop/1' };
+  expect(await sendHeaders({ headers })).toEqual({
     'x-tenant': 'a',
     'user-agent': 'shop/1',
     accept: 'text/json',
@@ -151,19 +162,19 @@ describe('browser globals', () => {
     expect(() => resolveConfig(base)).not.toThrow();
   });
 
-  test('an unknown runtime without a document → accepted, with a user agent that names no runtime', () => {
+  test('an unknown runtime without a document → accepted, with a user agent that names no runtime', async () => {
     withoutRuntime();
-    expect(resolveConfig(base).headers['user-agent']).toBe(`tracking-client/${VERSION}`);
+    expect((await sendHeaders())['user-agent']).toBe(`tracking-client/${VERSION}`);
   });
 
   test.each([
     ['bun', { bun: '1.2.3', node: '24.0.0' }],
     ['deno', { deno: '2.1.0', node: '24.0.0' }],
     ['node', { node: '24.0.0' }],
-  ])('%s with a document → accepted, named in the user agent', (name, versions) => {
+  ])('%s with a document → accepted, named in the user agent', async (name, versions) => {
     vi.stubGlobal('document', {});
     vi.stubGlobal('process', { env: {}, nextTick, versions });
-    expect(resolveConfig(base).headers['user-agent']).toContain(` ${name}/`);
+    expect((await sendHeaders())['user-agent']).toContain(` ${name}/`);
   });
 });
 

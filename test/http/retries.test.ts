@@ -22,11 +22,15 @@ beforeEach(() => {
 async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
   const sentAt: number[] = [];
   const toldMs: (number | undefined)[] = [];
+  const waitsMs: number[] = [];
   const startedAt = performance.now();
   const { client, requests } = makeClient(script, {
     hooks: {
       onRequest: () => sentAt.push(performance.now() - startedAt),
-      onRetry: ({ retryAfterMs }: RetryInfo) => toldMs.push(retryAfterMs),
+      onRetry: ({ retryAfterMs, waitMs }: RetryInfo) => {
+        toldMs.push(retryAfterMs);
+        waitsMs.push(waitMs);
+      },
     },
     ...options,
   });
@@ -39,7 +43,7 @@ async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
         (error: unknown) => ({ attempts: undefined, error }),
       ),
   );
-  return { ...outcome, requests, toldMs, sentAt, endedAt: performance.now() - startedAt };
+  return { ...outcome, requests, toldMs, waitsMs, sentAt, endedAt: performance.now() - startedAt };
 }
 
 describe('the wait before a repeat', () => {
@@ -72,7 +76,7 @@ describe('the wait before a repeat', () => {
   });
 
   const waits: [what: string, step: Step, options: TrackingClientOptions, sentAt: number[]][] = [
-    ['503 with 3 s', failing(503, '3'), {}, [0, 3_000]],
+    ['503 with 3 s', failing(503, '3'), {}, [0, 3_001]],
     ['503 with less than the back-off', failing(503, '0.2'), {}, [0, 500]],
     [
       '503 with reset headers, which count only with a 429',
@@ -80,21 +84,24 @@ describe('the wait before a repeat', () => {
       {},
       [0, 500],
     ],
-    ['429 with 2 s', failing(429, '2'), {}, [0, 2_000]],
+    ['429 with 2 s', failing(429, '2'), {}, [0, 2_001]],
     ['429 with 0', failing(429, '0'), {}, [0, 500]],
-    ['429 without any header', { status: 429, body: 'Too Many Requests' }, {}, [0, 1_000]],
-    ['429 with exactly maxRetryAfterMs', failing(429, '60'), {}, [0, 60_000]],
+    ['429 without any header', { status: 429, body: 'Too Many Requests' }, {}, [0, 1_001]],
+    ['429 with exactly maxRetryAfterMs', failing(429, '60'), {}, [0, 60_001]],
     [
       '429 with half an hour, which is allowed',
       failing(429, '1800'),
       { retry: { maxRetryAfterMs: 3_600_000 } },
-      [0, 1_800_000],
+      [0, 1_800_001],
     ],
     ['a failure of the network', networkFailure('ECONNRESET'), {}, [0, 500]],
   ];
-  test.each(waits)('%s → the longer of back-off and Retry-After', async (_what, step, options, sentAt) => {
-    expect((await run([step, OK], options)).sentAt).toEqual(sentAt);
-  });
+  test.each(waits)(
+    '%s → the longer of back-off and Retry-After, which is rounded up by a millisecond',
+    async (_what, step, options, sentAt) => {
+      expect((await run([step, OK], options)).sentAt).toEqual(sentAt);
+    },
+  );
 
   test('timers that fire up to a millisecond early → the retry still waits for the whole Retry-After', async () => {
     const startedAt = Date.now();
@@ -106,12 +113,30 @@ describe('the wait before a repeat', () => {
 
   test('a Retry-After of the first failure → does not delay the retry after the second failure', async () => {
     const { sentAt } = await run([failing(503, '3'), networkFailure('ECONNRESET'), OK]);
-    expect(sentAt).toEqual([0, 3_000, 4_000]);
+    expect(sentAt).toEqual([0, 3_001, 4_001]);
   });
 
-  test('failures with and without Retry-After → onRetry gets the delay or undefined', async () => {
-    const { toldMs } = await run([failing(503), failing(503, '3'), failing(429), OK]);
+  test('failures with and without Retry-After → onRetry gets the delay or undefined, and the whole wait', async () => {
+    const { toldMs, waitsMs } = await run([failing(503), failing(503, '3'), failing(429), OK]);
     expect(toldMs).toEqual([undefined, 3_000, 1_000]);
+    expect(waitsMs).toEqual([500, 3_000, 2_000]);
+  });
+
+  test('any failures → every wait is at least as long as onRetry says', async () => {
+    draw.mockRestore();
+    const { sentAt, waitsMs } = await run([
+      failing(503),
+      failing(503, '1.7'),
+      failing(429, '9'),
+      failing(500),
+      OK,
+    ]);
+    expect(waitsMs).toHaveLength(4);
+    for (const [index, waitMs] of waitsMs.entries()) {
+      const waitedMs = (sentAt[index + 1] ?? 0) - (sentAt[index] ?? 0);
+      expect(waitedMs).toBeGreaterThanOrEqual(waitMs);
+      expect(waitedMs).toBeLessThan(waitMs + 3);
+    }
   });
 });
 
@@ -138,8 +163,8 @@ describe('the end of retries', () => {
   test('429s only → RateLimitError with the last delay, and no wait after the last attempt', async () => {
     const { error, sentAt, endedAt, toldMs } = await run(failing(429, '5'), { retry: { retries: 2 } });
     expect(error).toMatchObject({ name: 'RateLimitError', attempts: 3, retryAfterMs: 5_000 });
-    expect(sentAt).toEqual([0, 5_000, 10_000]);
-    expect(endedAt).toBe(10_000);
+    expect(sentAt).toEqual([0, 5_001, 10_002]);
+    expect(endedAt).toBe(10_002);
     expect(toldMs).toEqual([5_000, 5_000]);
   });
 
@@ -193,7 +218,7 @@ describe('totalTimeoutMs', () => {
     });
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 4_000 });
     expect(error).not.toHaveProperty('cause');
-    expect(sentAt).toEqual([0, 3_000]);
+    expect(sentAt).toEqual([0, 3_001]);
     expect(endedAt).toBe(4_000);
   });
 });

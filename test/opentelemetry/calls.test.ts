@@ -179,7 +179,8 @@ describe('the spans of', () => {
       'tracking_client.retry',
       'tracking_client.queued',
     ]);
-    expect(call.events[1]?.attributes).toEqual({ 'error.type': 'ServerError' });
+    const wait = { 'tracking_client.wait_ms': expect.any(Number) };
+    expect(call.events[1]?.attributes).toEqual({ 'error.type': 'ServerError', ...wait });
   });
 
   test('a 429 → events for the pause and for the wait in the queue', async () => {
@@ -196,6 +197,7 @@ describe('the spans of', () => {
     expect(call.events[2]?.attributes).toEqual({
       'error.type': 'RateLimitError',
       'tracking_client.retry_after_ms': 30_000,
+      'tracking_client.wait_ms': 30_000,
     });
     // The back-off before it takes 0.5 to 1 s.
     expect(call.events[3]?.attributes?.['tracking_client.queued_ms']).toBeGreaterThanOrEqual(29_000);
@@ -307,6 +309,7 @@ describe('the metrics of', () => {
       'tracking_client.queue.duration s',
       'tracking_client.rate_limited {response}',
       'tracking_client.retries {attempt}',
+      'tracking_client.retry.wait s',
     ]);
   });
 });
@@ -373,7 +376,7 @@ test('a hook that is called after the end of its call → adds nothing to the en
   const attempt = { ...CALL, attempt: 1, queuedMs: 0 };
   hooks.onStart?.(CALL);
   hooks.onDone?.({ ...CALL, error: undefined, attempts: 1, queuedMs: 0, durationMs: 5 });
-  hooks.onRetry?.({ ...attempt, error: new TrackingError('late'), retryAfterMs: undefined });
+  hooks.onRetry?.({ ...attempt, error: new TrackingError('late'), retryAfterMs: undefined, waitMs: 1 });
   diag.disable();
   expect(warnings).toEqual([]);
   expect(recorder.spans()).toHaveLength(1);

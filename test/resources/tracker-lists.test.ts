@@ -84,7 +84,7 @@ describe('listAll', () => {
 
   test('options of the call → used for every page', async () => {
     const { client, requests } = makeClient([{ body: page('a') }, { body: page() }]);
-    await collect(client.trackers.listAll({ limit: 1, sort: -1, headers: { 'x-a': 'b' } }));
+    await collect(client.trackers.listAll({ limit: 1, sort: -1 }, { headers: { 'x-a': 'b' } }));
     expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['b', 'b']);
     expect(readQuery(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
   });

@@ -33,7 +33,7 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     result: TRACKER,
   },
   'trackers.list': {
-    call: (client, options) => client.trackers.list({ ...options }),
+    call: (client, options) => client.trackers.list({}, options),
     method: 'GET',
     target: '/trackers?page=1&limit=100',
     response: { data: { trackers: [TRACKER] } },
