@@ -20,9 +20,12 @@ function ownKind(errorClass: object): string | undefined {
   return typeof kind === 'string' ? kind : undefined;
 }
 
-/** The place where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. */
+/**
+ * The place where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. If an app has set
+ * `Error.prepareStackTrace`, `stack` can be anything, such as a list of call sites.
+ */
 export interface CallSite {
-  readonly stack?: string;
+  readonly stack?: unknown;
 }
 
 /** The facts about a call that each of its errors has. */
@@ -106,7 +109,9 @@ export class TrackingError extends Error {
 }
 
 /** Returns the lines below the first line of a stack; none if `Error.stackTraceLimit` is 0. */
-function readFrames({ stack = '' }: CallSite): string {
+function readFrames({ stack }: CallSite): string {
+  if (Array.isArray(stack)) return stack.map((frame) => `\n    at ${frame}`).join('');
+  if (typeof stack !== 'string') return '';
   const end = stack.indexOf('\n');
   return end < 0 ? '' : stack.slice(end);
 }

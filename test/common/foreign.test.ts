@@ -1,0 +1,106 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import {
+  isArrayBuffer,
+  isBytes,
+  isDate,
+  isError,
+  isPromise,
+  isSet,
+  isUrl,
+  listCauses,
+  readError,
+} from '../../src/common/foreign.ts';
+
+/** Makes a value in another realm, as code in jest or in a `vm` context does. */
+const elsewhere = (code: string): unknown => runInNewContext(code);
+const throws = () => {
+  throw new Error('a getter');
+};
+
+test.each<[kind: string, is: (value: unknown) => boolean, here: unknown, code: string, others: unknown[]]>([
+  [
+    'an error',
+    isError,
+    new TypeError('x'),
+    'new RangeError("x")',
+    [{ name: 'Error', message: 'x' }, 'x', null],
+  ],
+  ['a promise', isPromise, Promise.resolve(), 'Promise.resolve()', [{ catch() {} }, () => {}, undefined]],
+  ['a date', isDate, new Date(), 'new Date()', [Date.now(), '2026-01-01', {}]],
+  ['bytes', isBytes, Buffer.from('x'), 'new Uint8Array(1)', [new Uint16Array(1), [1], 'x']],
+  ['an array buffer', isArrayBuffer, new ArrayBuffer(1), 'new SharedArrayBuffer(1)', [Buffer.from('x'), {}]],
+  ['a set', isSet, new Set(), 'new Set()', [new Map(), [], new WeakSet()]],
+])('%s of any realm → recognised, and nothing else', (_kind, is, here, code, others) => {
+  expect([is(here), is(elsewhere(code))]).toEqual([true, true]);
+  for (const other of others) expect(is(other)).toBe(false);
+});
+
+test('a DOMException → an error', () => {
+  expect(isError(new DOMException('aborted', 'AbortError'))).toBe(true);
+});
+
+test.each([
+  ['a URL', new URL('https://a.test'), true],
+  ['an object of another URL class', { href: 'https://a.test', [Symbol.toStringTag]: 'URL' }, true],
+  ['a text', 'https://a.test', false],
+  ['another object', { href: 'https://a.test' }, false],
+])('isUrl, %s → %s', (_what, value, expected) => {
+  expect(isUrl(value)).toBe(expected);
+});
+
+describe('readError', () => {
+  test('an ordinary error → its fields', () => {
+    const cause = new Error('inner');
+    const error = Object.assign(new TypeError('outer', { cause }), { code: 'E', syscall: 'read' });
+    expect(readError(error)).toEqual({
+      name: 'TypeError',
+      message: 'outer',
+      stack: error.stack,
+      code: 'E',
+      cause,
+      errors: [],
+      syscall: 'read',
+    });
+  });
+
+  test.each<[what: string, error: object]>([
+    ['fields of other types', { name: 7, message: {}, stack: null, code: 20, errors: 'none', syscall: [] }],
+    ['no fields', { name: undefined, message: undefined, stack: undefined }],
+    ['a stack of call sites', { name: '', message: '', stack: [{}, {}] }],
+  ])('%s → texts, and an empty list', (_what, fields) => {
+    const error = Object.defineProperties(
+      new Error('x'),
+      Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, { value }])),
+    );
+    const empty = {
+      name: 'Error',
+      message: '',
+      stack: '',
+      code: '',
+      cause: undefined,
+      errors: [],
+      syscall: '',
+    };
+    expect(readError(error)).toEqual(empty);
+  });
+
+  test('fields that throw when they are read → empty', () => {
+    const fields = ['name', 'message', 'stack', 'code', 'cause', 'errors', 'syscall', 'erroredSysCall'];
+    const error = new Error('x');
+    // V8 formats the stack, which needs the name, before it replaces the stack.
+    expect(error.stack).toBeDefined();
+    Object.defineProperties(error, Object.fromEntries(fields.map((name) => [name, { get: throws }])));
+    expect(readError(error)).toMatchObject({ name: 'Error', message: '', stack: '', code: '' });
+  });
+
+  test.each([undefined, null, 'text', 7, { message: 'x' }, () => {}])('%o → undefined', (value) => {
+    expect(readError(value)).toBeUndefined();
+  });
+});
+
+test('listCauses, a cause that is its own cause → six errors', () => {
+  const round = new Error('round');
+  round.cause = round;
+  expect(listCauses(round)).toHaveLength(6);
+});
