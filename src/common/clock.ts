@@ -52,21 +52,34 @@ export const systemClock = {
 };
 
 /** A timer that fires later than this was held back, because the process was frozen or busy. */
-const LATE_MS = 50;
+const MAX_LATENESS_MS = 50;
 /** Enough to read what has arrived while the process was frozen. */
 const CATCH_UP_MS = 1_000;
 
 /**
- * Calls `expire` after a time limit. If the process was frozen when the time was up, data that has arrived meanwhile is read first,
- * because a response that is there must win over a timer that fires late.
+ * Returns when a time limit really ends. If the process was frozen at `endsAt`, data that has arrived meanwhile is read first, because
+ * a response that is there must win over a timer that fires late.
+ */
+export function endAfterCatchingUp(endsAt: number): number {
+  const now = systemClock.now();
+  return now - endsAt > MAX_LATENESS_MS ? now + CATCH_UP_MS : endsAt;
+}
+
+/**
+ * Calls `expire` after a time limit, or after catching up (`endAfterCatchingUp`).
  *
  * @returns a function that clears the timer
  */
-export function setTimeLimit(expire: () => void, limitMs: number): () => void {
+export function setTimeLimit(expire: () => void, limitMs: number, keepsAlive = true): () => void {
   const endsAt = systemClock.now() + limitMs;
-  let timer = systemClock.setTimeout(() => {
-    if (systemClock.now() - endsAt > LATE_MS) timer = systemClock.setTimeout(expire, CATCH_UP_MS);
-    else expire();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const setTimer = (callback: () => void, delayMs: number) => {
+    timer = systemClock.setTimeout(callback, delayMs);
+    if (!keepsAlive) unref(timer);
+  };
+  setTimer(() => {
+    if (endAfterCatchingUp(endsAt) === endsAt) expire();
+    else setTimer(expire, CATCH_UP_MS);
   }, limitMs);
   return () => systemClock.clearTimeout(timer);
 }

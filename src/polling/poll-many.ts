@@ -1,6 +1,6 @@
 import { onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
-import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
+import { endAfterCatchingUp, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import type { Config } from '../config/config.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
@@ -158,7 +158,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   protected override async *produce(): AsyncGenerator<Item, void, undefined> {
-    const endsAt = systemClock.now() + this.#settings.maxDurationMs;
+    let endsAt = systemClock.now() + this.#settings.maxDurationMs;
     const source = new SourceReader(this.#source);
     const unsubscribe = onAbort(this.endSignal, () => {
       this.#timer.clear();
@@ -177,7 +177,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
           yield this.#toItem(outcome);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (isOver || (this.#trackers.size === 0 && this.#sourceState === 'ended')) return;
-        else await this.#waitForChange(endsAt);
+        else {
+          await this.#waitForChange(endsAt);
+          endsAt = endAfterCatchingUp(endsAt);
+        }
       }
     } finally {
       unsubscribe();
