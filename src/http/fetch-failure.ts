@@ -24,7 +24,7 @@ const useless = (advice: string, reason?: string): Verdict => {
   return { neverSent: true, isPermanent: true, advice, reason };
 };
 const tooPatient = (what: string, option: string): Verdict => {
-  const advice = `Node's \`fetch\` waits 300 s for ${what}; to wait longer, pass the \`fetch\` of undici and an Agent with a longer \`${option}\``;
+  const advice = `Node's \`fetch\` waits 300 s for ${what}; to wait longer, set an Agent of undici with a longer \`${option}\``;
   return { ...MAYBE_SENT, advice };
 };
 const CA_FILE = 'Deno' in globalThis ? 'DENO_CERT' : 'NODE_EXTRA_CA_CERTS';

@@ -359,6 +359,35 @@ describe('an error of the option `fetch`', () => {
   });
 });
 
+describe('the limits of 300 s that the `fetch` of Node has', () => {
+  const late = (code: string) => new TypeError('fetch failed', { cause: coded(code) });
+
+  test('no headers → retried, and the message names headersTimeout', async () => {
+    const { client, requests } = makeClient(late('UND_ERR_HEADERS_TIMEOUT'), {
+      retry: { retries: 1, maxBackoffMs: 1 },
+    });
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(error).toMatchObject({
+      isPermanent: false,
+      neverSent: false,
+      message: expect.stringMatching(
+        / got no response: socket; Node's `fetch` waits 300 s for the headers .*`headersTimeout`$/,
+      ),
+    });
+    expect(requests).toHaveLength(2);
+  });
+
+  test('a body that pauses → the message names bodyTimeout', async () => {
+    const pull = (stream: ReadableStreamDefaultController) => stream.error(late('UND_ERR_BODY_TIMEOUT'));
+    const { client } = makeClient(() => new Response(new ReadableStream({ pull })), once);
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
+      message: expect.stringMatching(
+        / got an incomplete response: socket; Node's `fetch` waits 300 s .*`bodyTimeout`$/,
+      ),
+    });
+  });
+});
+
 /** Returns whether a failure of `fetch` proves that nothing was sent. */
 async function wasNeverSent(failure: unknown): Promise<boolean> {
   const { client } = makeClient(() => Promise.reject(failure), once);

@@ -1,0 +1,107 @@
+import { describe, expect, test, vi } from 'vitest';
+import { TrackingClient, type TrackingClientOptions } from '../../src/index.ts';
+import { API_KEY, BASE_URL, catchRejection } from '../support/make-client.ts';
+
+const headers = new Headers();
+const text = async () => '{"data":[]}';
+
+/** What stubs of `fetch` return that are not complete, and how the message names it. */
+const ANSWERS: readonly (readonly [answer: unknown, words: string])[] = [
+  [undefined, 'undefined instead of a response'],
+  [null, 'null instead of a response'],
+  ['{"data":[]}', 'a string of 11 characters instead of a response'],
+  [{ data: [] }, 'an object without `status`'],
+  [{ ok: true, json: async () => ({}) }, 'an object without `status`'],
+  [{ status: 200, text }, 'a response whose `headers` have no `get`'],
+  [{ status: 200, headers: { 'content-type': 'x' }, text }, 'a response whose `headers` have no `get`'],
+  [
+    { status: 200, headers, json: async () => ({}) },
+    'a response without a `text` function and without a stream',
+  ],
+];
+
+const make = (options: TrackingClientOptions) =>
+  new TrackingClient({
+    baseUrl: BASE_URL,
+    apiKey: API_KEY,
+    rateLimit: false,
+    logLevel: 'silent',
+    ...options,
+  });
+
+describe('a `fetch` that answers with something else than a response', () => {
+  test.each(ANSWERS)(
+    'the option `fetch`, %o → one attempt, and the option is blamed',
+    async (answer, words) => {
+      const fetch = vi.fn(async () => answer);
+      // A stub without types may return anything.
+      const client = make({ fetch: fetch as unknown as NonNullable<TrackingClientOptions['fetch']> });
+      expect(await catchRejection(client.couriers.list())).toMatchObject({
+        name: 'ConnectionError',
+        isPermanent: true,
+        message: expect.stringContaining(
+          `GET ${BASE_URL}/couriers got no response: the function of the option \`fetch\` returned ${words}`,
+        ),
+      });
+      expect(fetch).toHaveBeenCalledOnce();
+    },
+  );
+
+  test.each(ANSWERS)('the global `fetch`, %o → one attempt, and its mock is blamed', async (answer) => {
+    const fetch = vi.fn(async () => answer);
+    vi.stubGlobal('fetch', fetch);
+    expect(await catchRejection(make({}).couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      isPermanent: true,
+      message: expect.stringMatching(
+        /got no response: the global `fetch` returned .*; let whatever replaces it return a Response$/,
+      ),
+    });
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('a stub whose answer is not a promise → used', async () => {
+    const answer = { status: 200, statusText: '', ok: true, headers, body: null, text };
+    // A stub without types may return the response itself.
+    const fetch = (() => answer) as unknown as NonNullable<TrackingClientOptions['fetch']>;
+    expect(await make({ fetch }).couriers.list()).toEqual([]);
+  });
+
+  test.each([
+    ['a Map', new Map([['content-type', 'application/json']])],
+    ['an object with `get` alone', { get: () => undefined }],
+  ])('%s as `headers` → read, also by `withResponse` and in an error', async (_what, headers) => {
+    const answer = { status: 200, statusText: 'OK', ok: true, headers, body: null, text };
+    // A stub without types may have such headers.
+    const respond = (status: number) =>
+      (async () => ({ ...answer, status })) as unknown as NonNullable<TrackingClientOptions['fetch']>;
+    expect(
+      await make({ fetch: respond(200) })
+        .couriers.list()
+        .withResponse(),
+    ).toMatchObject({ data: [] });
+    expect(await catchRejection(make({ fetch: respond(404) }).couriers.list())).toMatchObject({
+      status: 404,
+    });
+  });
+});
+
+describe('a runtime that lacks what a request needs', () => {
+  test.each(['Headers', 'Request'])(
+    'no `%s` → one attempt, nothing is sent, and nobody is blamed',
+    async (name) => {
+      const fetch = vi.fn(async () => Response.json({ data: [] }));
+      const client = make({ fetch });
+      vi.stubGlobal(name, undefined);
+      expect(await catchRejection(client.tracking.search({ trackingNumber: 'LA680658838NL' }))).toMatchObject(
+        {
+          name: 'ConnectionError',
+          isPermanent: true,
+          neverSent: true,
+          message: expect.stringMatching(/ got no response: the request could not be made: ./),
+        },
+      );
+      expect(fetch).not.toHaveBeenCalled();
+    },
+  );
+});
