@@ -122,6 +122,23 @@ describe('the lines of a call', () => {
     expect(await readLines(COURIERS)).toEqual([sent(1), responded(200, { attempt: 1, requestId: 'req-2' })]);
   });
 
+  test('a call that waited for the limit → the wait in the line of its response', async () => {
+    const lines: [string, LogFields | undefined][] = [];
+    const debug = (message: string, fields?: LogFields) => void lines.push([message, fields]);
+    const logger = { debug, info: debug, warn: debug, error: debug };
+    const { client } = makeClient(COURIERS, { logger, logLevel: 'debug', rateLimit: {} });
+    await settleInVirtualTime(() => Promise.all([client.couriers.list(), client.couriers.list()]));
+    const responses = lines.filter(([message]) => message.includes(' responded with '));
+    expect(responses).toMatchObject([
+      [expect.stringMatching(/responded with 200 in \d+ ms$/), { queuedMs: 0 }],
+      [
+        expect.stringMatching(/responded with 200 in \d+ ms, after a wait of 10\d\d ms for the rate limit$/),
+        {},
+      ],
+    ]);
+    expect(responses[1]?.[1]?.['queuedMs']).toBeGreaterThanOrEqual(1_000);
+  });
+
   test('a call that is aborted before its first attempt → a line that names no attempt', async () => {
     const lines = await readLines(COURIERS, { apiKey: () => Promise.reject(new Error('vault is sealed')) });
     expect(lines.map(([, message]) => message).join()).not.toContain('gave up after attempt 0');

@@ -31,6 +31,12 @@ test.each([
   expect(use(list()).constructor).toBe(Promise);
 });
 
+test('the class of the promise → the native one, so its static methods work', async () => {
+  const promise = list();
+  expect(promise.constructor).toBe(Promise);
+  expect(await Promise.all([promise, list()])).toEqual([[], []]);
+});
+
 describe('a rejection', () => {
   const failure = new Error('call');
   const fail = () => makeClient().client.couriers.list({ signal: AbortSignal.abort(failure) });

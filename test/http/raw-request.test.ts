@@ -157,6 +157,16 @@ describe('a request that is sent', () => {
 });
 
 describe('responses', () => {
+  test.each([
+    ['/couriers', 'couriers.list', 1],
+    ['/trackers/a/results', 'trackers.results', 10],
+  ] as const)('HEAD %s → waits for the limit of %s', async (path, endpoint, limit) => {
+    const { client } = makeClient({ status: 200 }, { rateLimit: {} });
+    const calls = Array.from({ length: limit + 1 }, () => client.request({ method: 'HEAD', path }));
+    expect(client.rateLimits()[endpoint].queued).toBe(1);
+    await settleInVirtualTime(() => Promise.all(calls));
+  });
+
   test('HEAD → an empty object, and a response with its headers', async () => {
     const { client } = makeClient({ headers: { 'x-total': '7', 'content-type': 'application/json' } });
     const { data, response } = await client.request({ method: 'HEAD', path: '/a' }).withResponse();

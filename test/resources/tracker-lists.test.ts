@@ -134,6 +134,42 @@ describe('listAll', () => {
   });
 });
 
+test.each(['signal', 'timeoutMs', 'totalTimeoutMs', 'retry', 'headers', 'priority'])(
+  'the option `%s` left in the query → ConfigurationError that says where it belongs, nothing is sent',
+  async (name) => {
+    const { client, requests } = makeClient({ body: page('a') });
+    const query: object = { limit: 5, [name]: undefined };
+    const errors = [
+      await catchRejection(client.trackers.list(query)),
+      await catchRejection(client.trackers.listAll(query).next()),
+    ];
+    const rule = `\`${name}\` is an option of the call and not of the query; pass it as the second argument, as in`;
+    expect(errors).toMatchObject([
+      { name: 'ConfigurationError', option: name, message: `${rule} \`list(query, { ${name} })\`` },
+      { name: 'ConfigurationError', option: name, message: `${rule} \`listAll(query, { ${name} })\`` },
+    ]);
+    expect(requests).toHaveLength(0);
+  },
+);
+
+test('options as the second argument → used: an abort ends list and listAll', async () => {
+  const { client, requests } = makeClient({ body: page('a') });
+  const options = { signal: AbortSignal.abort('enough') };
+  expect(await catchRejection(client.trackers.list({}, options))).toBe('enough');
+  expect(await catchRejection(client.trackers.listAll({}, options).next())).toBe('enough');
+  expect(requests).toHaveLength(0);
+});
+
+test.each([null, undefined])('%s as page, limit or sort → the default', async (none) => {
+  const { client, requests } = makeClient({ body: page() });
+  await client.trackers.list({ page: none, limit: none, sort: none });
+  await client.trackers.listAll({ limit: none, sort: none }).next();
+  expect(requests.map(readQuery)).toEqual([
+    { page: '1', limit: '100' },
+    { page: '1', limit: '500', sort: '1' },
+  ]);
+});
+
 test('listAll with null → ConfigurationError, like list with null', async () => {
   const { client, requests } = makeClient({ body: page('a') });
   // @ts-expect-error: a program without types gives anything.

@@ -1,4 +1,4 @@
-import { expectTypeOf, test } from 'vitest';
+import { expectTypeOf, test, vi } from 'vitest';
 import type {
   ApiPromise,
   BucketSnapshot,
@@ -79,6 +79,28 @@ test('withOptions with limits → does not compile', () => {
   client.withOptions({ rateLimit: {} });
   // @ts-expect-error -- both clients share one limiter
   client.withOptions({ limiter: undefined });
+});
+
+test('stubs of a method, written by hand → compile', () => {
+  const tracker: Tracker = { trackerId: 't', trackingNumber: 'LA680658838NL', isTracked: true };
+  const withResponse = async () => ({
+    ...{ data: tracker, response: new Response(), requestId: undefined, attempts: 1, mismatched: [] },
+    rateLimit: { limit: undefined, remaining: undefined, resetMs: undefined },
+  });
+  client.trackers.get = () => Object.assign(Promise.resolve(tracker), { withResponse });
+  client.trackers.get = (id) => {
+    const promise = Promise.resolve({ ...tracker, trackerId: id });
+    return Object.assign(promise, { withResponse });
+  };
+  const rejecting: ApiPromise<Tracker> = Object.assign(Promise.reject<Tracker>(new Error('no')), {
+    withResponse,
+  });
+  client.trackers.get = () => rejecting;
+  class Stub extends Promise<Tracker> implements ApiPromise<Tracker> {
+    withResponse = withResponse;
+  }
+  client.trackers.get = () => new Stub((resolve) => resolve(tracker));
+  vi.spyOn(client.trackers, 'get').mockResolvedValue(tracker);
 });
 
 test('misspelt input fields → do not compile', () => {
