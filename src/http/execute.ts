@@ -111,11 +111,8 @@ export async function execute<T>(
   const deadline = new Deadline(errors, options);
   const report = new CallReport(title, facts, config);
   const backoff = drawBackoff(options.retry.maxBackoffMs);
-  const call: Call<T> = {
-    ...{ config, request, options, facts, errors, deadline, report, backoff, onSend },
-    attemptMs: 0,
-    mayBeDone: false,
-  };
+  const parts = { config, request, options, facts, errors, deadline, report, backoff, onSend };
+  const call: Call<T> = { ...parts, attemptMs: 0, mayBeDone: false };
   try {
     const outcome = await pRetry((attemptNumber) => attempt(call, attemptNumber), {
       ...backoff,
