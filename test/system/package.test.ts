@@ -299,7 +299,7 @@ describe('the package', () => {
     expect(bytes).toBeLessThanOrEqual(4_000);
   });
 
-  it('tracking-client/opentelemetry → at most 14 kB beside its libraries, without the client', async () => {
+  it('tracking-client/opentelemetry → at most 15 kB beside its libraries, without the client', async () => {
     const external = ['zod', '@opentelemetry/api', 'node:*'];
     const { inputs, bytes } = await bundleFor({ external }, 'tracking-client/opentelemetry');
     const texts = await Promise.all(
@@ -309,7 +309,7 @@ describe('the package', () => {
     const sources = texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name]) => name));
     expect(sources).toContain('src/opentelemetry/index.ts');
     expect(sources.filter((name) => /^src\/(webhooks|limiter|http|client)/.test(name ?? ''))).toEqual([]);
-    expect(bytes).toBeLessThanOrEqual(14_000);
+    expect(bytes).toBeLessThanOrEqual(15_000);
   });
 
   it.each([
@@ -361,12 +361,12 @@ describe('the package', () => {
     },
   );
 
-  it('the unpacked package → at most 1.58 MB, and 172 kB for the programs with their libraries', () => {
+  it('the unpacked package → at most 1.6 MB, and 172 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
     expect(programsSize).toBeLessThanOrEqual(172_000);
-    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_580_000);
+    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_600_000);
   });
 
   it('each entry point, imported and required → the same exported names', async () => {
