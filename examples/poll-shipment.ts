@@ -27,7 +27,8 @@ function showStatus(text: string): void {
 function show({ newEvents, poll, tracking, stopped }: PollUpdate): void {
   showStatus('');
   for (const event of newEvents) printEvent(event);
-  const milestone = tracking?.shipment?.statusMilestone ?? 'no results yet';
+  const hasNews = tracking !== undefined && tracking.events.length > 0;
+  const milestone = hasNews ? tracking.shipment?.statusMilestone : 'no news yet';
   if (!stopped) showStatus(`… ${milestone}, poll ${poll}`);
 }
 

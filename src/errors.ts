@@ -374,7 +374,10 @@ export class RateLimitError extends ApiError {
 export class ServerError extends ApiError {
   static override readonly kind: string = 'ServerError';
 }
-/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list; docs/service.md 2.11, 5.3). */
+/**
+ * The tracker exists, and the service responded that it has no results yet (`parcel_not_found`, or an empty list; docs/service.md
+ * 2.11). Often a tracker without news has results without events instead: `tracking.events.length === 0`.
+ */
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
   /** The record of a tracker that the service has stopped tracking; only `trackers.waitUntilStopped` sets it. */

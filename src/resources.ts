@@ -183,8 +183,8 @@ export class TrackersResource {
    *
    * @param input - the tracking number; optionally the courier, the destination and your own references
    * @param options - signal, timeouts, retries, headers and priority of this call
-   * @returns the tracker and its results
-   * @throws ResultsNotReadyError if the courier cannot be asked synchronously; else like `create`
+   * @returns the tracker and its results, which have no events if the courier could not be asked at once or knows none
+   * @throws ResultsNotReadyError if the service responds that there are no results yet; else like `create`
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#config, 'trackers.track', { body: input }, options);
@@ -237,8 +237,8 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns the results
-   * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
+   * @returns the results; `events` is empty while there is no news yet (docs/service.md 2.11)
+   * @throws ResultsNotReadyError if the service responds that there are no results yet; NotFoundError; else like `get`
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#config, 'trackers.results', buildInput(id, options), options);
@@ -298,7 +298,7 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - the options of `poll`
    * @returns the last results
-   * @throws ResultsNotReadyError if tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
+   * @throws ResultsNotReadyError if tracking has stopped without an event; TimeoutError after `maxDurationMs`; else like `poll`
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
     return waitUntilStopped(rememberCallSite(this.#config, this.waitUntilStopped), id, options);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { sortEvents } from 'tracking-client';
+import { sortEvents, type Tracking } from 'tracking-client';
 import { addShipmentFlags, buildInput, createClient, rejectFlag, type ShipmentFlags } from './flags.ts';
 import {
   CommandError,
@@ -20,9 +20,14 @@ interface WatchFlags extends ShipmentFlags {
 
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
-/** A new tracker has no results at first (docs/service.md 1.4), so its first polls do not wait for a long interval. */
+/** A new tracker has no events at first (docs/service.md 1.4), so its first polls do not wait for a long interval. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
+
+/** False while there is no news: no results, or results without events (docs/service.md 2.11). */
+function hasEvents(tracking: Tracking | undefined): boolean {
+  return (tracking?.events.length ?? 0) > 0;
+}
 
 export function addWatch(program: Command, terminal: Terminal): void {
   const command = program
@@ -84,7 +89,7 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
 
   const polls = trackers.pollMany(findIds(), {
     intervalMs: ({ tracking, poll }) => {
-      const isFirst = tracking === undefined && poll <= FIRST_RESULTS_POLLS;
+      const isFirst = !hasEvents(tracking) && poll <= FIRST_RESULTS_POLLS;
       return isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
     },
     initialDelayMs: 0,
@@ -99,9 +104,9 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
       else terminal.print(formatTimelineLine(event, terminal, colours.bold(trackingNumber)));
     if (error !== undefined || stopped) ended += 1;
     if (json) continue;
-    if (poll === 1 && tracking === undefined) print('  no results yet');
-    if (stopped)
-      print(`  ${plain(tracking?.shipment?.statusMilestone ?? 'no results')}, and no longer tracked`);
+    if (poll === 1 && !hasEvents(tracking)) print('  no results yet');
+    const milestone = hasEvents(tracking) ? tracking?.shipment?.statusMilestone : undefined;
+    if (stopped) print(`  ${plain(milestone ?? 'no results')}, and no longer tracked`);
     const counts = `${numberById.size} watched, ${ended} ended; last poll ${formatClock(Date.now(), colours)}.`;
     terminal.showStatus(ended < numberById.size ? `${counts} Ctrl-C stops watching.` : counts);
   }

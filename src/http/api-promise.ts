@@ -1,4 +1,5 @@
 import type { ValidationIssue } from '../common/validation.ts';
+import type { ResultsNotReadyError } from '../errors.ts';
 import type { RateLimitInfo } from '../limiter/limiter.ts';
 
 /** A result together with its response. */
@@ -23,6 +24,8 @@ export interface CallOutcome<T> {
   readonly mismatched: readonly ValidationIssue[];
   /** Built on demand, because most callers want the data only. */
   readonly details: () => WithResponse<T>;
+  /** Builds the error that the call would reject with if its results counted as missing. */
+  readonly createNotReadyError: () => ResultsNotReadyError;
 }
 
 /**

@@ -42,16 +42,24 @@ export function startCall<T>(
   prepare: () => PreparedRequest<T>,
 ): ApiPromise<T> {
   const callSite = config.callSite ?? captureCallSite(startCall);
-  const run = async () => {
-    try {
-      const callOptions =
-        options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
-      return await execute(config, prepare(), callOptions, { callSite });
-    } catch (failure) {
-      throw failure instanceof CallFailure ? failure.error : failure;
-    }
-  };
-  return createApiPromise(run());
+  return createApiPromise(runCall(config, method, options, prepare, callSite));
+}
+
+/** Runs a call whose method has no promise of its own for it, such as the requests of a poll. */
+export async function runCall<T>(
+  config: Config,
+  method: EndpointName | 'request',
+  options: BulkRequestOptions | undefined,
+  prepare: () => PreparedRequest<T>,
+  callSite = config.callSite,
+): Promise<CallOutcome<T>> {
+  try {
+    const callOptions =
+      options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
+    return await execute(config, prepare(), callOptions, { callSite });
+  } catch (failure) {
+    throw failure instanceof CallFailure ? failure.error : failure;
+  }
 }
 
 /**
@@ -89,7 +97,7 @@ interface Call<T> {
 
 interface CallContext {
   /** Where the method was called. */
-  readonly callSite?: CallSite;
+  readonly callSite?: CallSite | undefined;
   /** Called right before each request is sent. */
   readonly onSend?: () => void;
 }

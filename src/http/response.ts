@@ -35,6 +35,7 @@ export function readOutcome<T>(
       attempts,
       mismatched,
     }),
+    createNotReadyError: () => errors.createNotReadyError(response, parseLoosely(response.text)),
   };
 }
 

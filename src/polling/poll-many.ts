@@ -350,8 +350,8 @@ export async function waitUntilStopped(config: Config, id: string, options: Poll
   const { until, ...settings } = checkPollOptions(config, id, options);
   const polling = { ...settings, until: () => false };
   const updates = pollOne(config, id, polling, ({ update, notReady }) => {
-    const { stopped, tracker } = update;
-    if (stopped && tracker && notReady) throw createStoppedError(id, tracker, notReady, config);
+    const { tracker } = update;
+    if (tracker && notReady) throw createStoppedError(id, tracker, notReady, config);
     return update;
   });
   for await (const { tracking, stopped } of updates) {

@@ -13,7 +13,7 @@ import {
   ResultsNotReadyError,
 } from '../errors.ts';
 import type { CheckedResponse } from '../http/check-response.ts';
-import { startCall } from '../http/execute.ts';
+import { runCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
 import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
@@ -25,7 +25,10 @@ import { type PollOnceOptions, type PollOnceSettings, pollOnceOptions } from './
 
 /** The outcome of one poll of a tracker. */
 export interface PollUpdate {
-  /** The results; undefined while there are none. */
+  /**
+   * The results; undefined if the service responded that there are none yet. A tracker without news can have either, so check
+   * `tracking?.events.length` (docs/service.md 2.11).
+   */
   readonly tracking: Tracking | undefined;
   /** The events that no earlier update had and whose key is not in `knownKeys`, in the service's order. */
   readonly newEvents: TrackingEvent[];
@@ -49,12 +52,14 @@ export interface PollUpdate {
 /** The result of one poll. */
 export interface PollResult {
   readonly update: PollUpdate;
-  /** The reason why there are no results. */
+  /** The error for a tracker that has stopped without an event; otherwise undefined. */
   readonly notReady: ResultsNotReadyError | undefined;
 }
 
 /** The data that the requests of one poll have read. */
-type Reading = Pick<PollUpdate, 'tracking' | 'tracker'> & Pick<PollResult, 'notReady'>;
+interface Reading extends Pick<PollUpdate, 'tracking' | 'tracker'> {
+  readonly createNotReadyError: () => ResultsNotReadyError;
+}
 
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
@@ -113,9 +118,11 @@ export class TrackerPoller {
   /** @throws the failure of a request, or the signal's own reason */
   async pollOnce(signal: AbortSignal | undefined): Promise<PollResult> {
     this.polls += 1;
-    const { tracking, tracker, notReady } = await this.#read(signal);
+    const { tracking, tracker, createNotReadyError } = await this.#read(signal);
     const { newEvents, keys } = this.#takeNewEvents(tracking);
     const stopped = tracker?.isTracked === false;
+    const hasEvents = tracking !== undefined && tracking.events.length > 0;
+    const notReady = stopped && !hasEvents ? createNotReadyError() : undefined;
     return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
   }
 
@@ -140,11 +147,12 @@ export class TrackerPoller {
 
   async #readResults(signal: AbortSignal | undefined): Promise<Reading> {
     try {
-      const tracking = await this.#call('trackers.results', { signal }, ({ tracker }) => tracker);
-      return { tracking, tracker: tracking.tracker ?? undefined, notReady: undefined };
+      const outcome = await this.#call('trackers.results', { signal }, ({ tracker }) => tracker);
+      const { data: tracking, createNotReadyError } = outcome;
+      return { tracking, tracker: tracking.tracker ?? undefined, createNotReadyError };
     } catch (error) {
       if (!(error instanceof ResultsNotReadyError)) throw error;
-      return { tracking: undefined, tracker: undefined, notReady: error };
+      return { tracking: undefined, tracker: undefined, createNotReadyError: () => error };
     }
   }
 
@@ -161,7 +169,7 @@ export class TrackerPoller {
     try {
       await this.#requestSettings.takeTurn?.();
       const options = { signal, retry: { ...retry, maxRetryAfterMs } };
-      return await this.#call('trackers.get', options, (tracker) => tracker);
+      return (await this.#call('trackers.get', options, (tracker) => tracker)).data;
     } catch (error) {
       if (signal?.aborted || isPermanent(error) || error instanceof ResponseValidationError) throw error;
       this.#recordWaitsUntil = getWaitUntil(error);
@@ -189,7 +197,7 @@ export class TrackerPoller {
         },
       };
     };
-    return startCall(config, name, { ...options, ...own }, prepare);
+    return runCall(config, name, { ...options, ...own }, prepare);
   }
 
   #takeNewEvents(tracking: Tracking | undefined) {

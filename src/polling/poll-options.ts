@@ -32,7 +32,10 @@ export interface PollContext {
   readonly id: string;
   /** Polls of this tracker so far, failed ones included; 0 before the first. */
   readonly poll: number;
-  /** The results of the last poll; undefined before the first poll, without results, and after an error. */
+  /**
+   * The results of the last poll, which can be without events; undefined before the first poll, after an error, and if the service
+   * responded that there are no results yet.
+   */
   readonly tracking: Tracking | undefined;
   /** The new events of these results. */
   readonly newEvents: readonly TrackingEvent[];
@@ -59,7 +62,8 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
-   * The polling ends when this function returns true for the results of a poll. Default: never.
+   * The polling ends when this function returns true for the results of a poll. It is not called before the first event. Default:
+   * never.
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
@@ -120,12 +124,15 @@ export function askInterval(
 
 const returnedAnswer = z.boolean(expected('to return true or false', kindOrNumber));
 
-/** Calls `until`, and checks what it returns: a promise would end the polling, because it is truthy. */
+/**
+ * Calls `until`, unless the results have no events. Checks what it returns: a promise would end the polling, because it is truthy.
+ */
 export function askUntil(
   until: (tracking: Tracking) => boolean,
   tracking: Tracking,
   client: ErrorContext,
 ): boolean {
+  if (tracking.events.length === 0) return false;
   return checkOptions(returnedAnswer, ignoreRejection(until(tracking)), 'until', client);
 }
 

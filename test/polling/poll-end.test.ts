@@ -1,8 +1,40 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Tracking } from '../../src/index.ts';
-import { EMPTY, nothingNew, pass, polledService, results, startPoll } from './polled-service.ts';
+import { TRACKER } from '../contract/support/samples.ts';
+import { catchRejection, type StubResponse } from '../support/make-client.ts';
+import {
+  EMPTY,
+  NOT_READY,
+  nothingNew,
+  pass,
+  polledService,
+  record,
+  results,
+  startPoll,
+} from './polled-service.ts';
 
 const END = { done: true, value: undefined };
+
+const toBody = (...trackings: object[]): StubResponse => ({ body: { data: { trackings } } });
+/** The responses for a tracker that has no news yet. */
+const NO_NEWS: [what: string, response: StubResponse][] = [
+  ['404 parcel_not_found', NOT_READY],
+  ['an empty list', EMPTY],
+  ['results without events', nothingNew()],
+  ['results whose events are missing', toBody({ tracker: TRACKER })],
+  ['results with null for events', toBody({ tracker: TRACKER, events: null })],
+];
+/** The responses for a tracker that was given up before its first event, and what the error has of the response. */
+const GIVEN_UP: [what: string, respondTo: (poll: number) => StubResponse, details: object][] = [
+  ['404 parcel_not_found', () => NOT_READY, { status: 404, code: 'parcel_not_found' }],
+  ['an empty list', () => EMPTY, { status: 200, body: { data: { trackings: [] } } }],
+  ['results without events', (poll) => results([], poll < 3), { status: 200, body: results([], false).body }],
+  [
+    'results without events and without a tracker',
+    () => toBody({ events: [] }),
+    { status: 200, body: { data: { trackings: [{ events: [] }] } } },
+  ],
+];
 
 describe('the end of poll', () => {
   test('isTracked false → this update is the last, and no further request is sent', async () => {
@@ -14,22 +46,29 @@ describe('the end of poll', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('until → called with results only; the stream ends after the update for which it returns true', async () => {
-    const until = vi.fn(({ events }: Tracking) => events.length > 0);
-    const respondTo = (poll: number) => (poll === 1 ? EMPTY : results(poll < 4 ? [] : ['a']));
-    const { reading, polls } = startPoll(respondTo, { until });
+  test('until → the stream ends after the update for which it returns true', async () => {
+    const until = vi.fn(({ events }: Tracking) => events.length > 1);
+    const { reading, polls } = startPoll((poll) => results(['a', 'b'].slice(0, poll - 1)), { until });
     await pass(10_000);
-    expect(until).toHaveBeenCalledTimes(3);
-    expect(reading.items.at(-1)).toMatchObject({ newEvents: [{ eventId: 'a' }], stopped: false });
-    expect(polls).toHaveLength(4);
+    expect(reading.items.at(-1)).toMatchObject({ newEvents: [{ eventId: 'b' }], stopped: false });
+    expect(polls).toHaveLength(3);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each(NO_NEWS)('%s, then an event → until is first called with this event', async (_, noNews) => {
+    const until = vi.fn(() => true);
+    const { reading, polls } = startPoll((poll) => (poll < 4 ? noNews : results(['a'])), { until });
+    await pass(10_000);
+    expect(until.mock.calls).toMatchObject([[{ events: [{ eventId: 'a' }] }]]);
+    expect(reading.items.map(({ newEvents }) => newEvents.length)).toEqual([0, 0, 0, 1]);
+    expect([polls.length, reading.end]).toEqual([4, {}]);
   });
 
   test('until throws → the stream rejects with its error, and no timer is left', async () => {
     const until = () => {
       throw new Error('mine');
     };
-    const { reading } = startPoll(nothingNew, { until });
+    const { reading } = startPoll(() => results(['a']), { until });
     await pass(1000);
     expect(reading.end?.error).toEqual(new Error('mine'));
     expect(vi.getTimerCount()).toBe(0);
@@ -38,7 +77,7 @@ describe('the end of poll', () => {
   test('until returns a promise → the stream rejects with a ConfigurationError, and nothing is unhandled', async () => {
     const until = () => Promise.reject(new Error('mine'));
     // @ts-expect-error -- `until` must return true or false
-    const { reading } = startPoll(nothingNew, { until });
+    const { reading } = startPoll(() => results(['a']), { until });
     await pass(1000);
     const message = 'Expected `until` to return true or false, got a Promise';
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError', message });
@@ -149,8 +188,43 @@ describe('waitUntilStopped', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test.each(NO_NEWS)('%s, then an event → until decides from this event on', async (_, noNews) => {
+    const { client } = polledService((poll) => (poll < 3 ? noNews : results(['a'])));
+    const options = { intervalMs: 1000, until: () => true };
+    const waiting = client.trackers.waitUntilStopped('tracker-1', options);
+    await pass(3000);
+    expect((await waiting).events).toEqual([{ eventId: 'a' }]);
+  });
+
+  test.each(GIVEN_UP)(
+    '%s, and no longer tracked → rejects with a complete ResultsNotReadyError',
+    async (_, respondTo, details) => {
+      const { client } = polledService(respondTo, { respondWithRecord: () => record(false) });
+      const rejection = catchRejection(client.trackers.waitUntilStopped('t-1', { intervalMs: 1000 }));
+      await pass(10_000);
+      expect(await rejection).toMatchObject({
+        name: 'ResultsNotReadyError',
+        message: 'The service has stopped tracking `t-1` and has no results for it',
+        tracker: { ...TRACKER, isTracked: false },
+        callId: expect.any(String),
+        endpoint: 'trackers.results',
+        attempts: 1,
+        cause: { name: 'ResultsNotReadyError' },
+        ...details,
+      });
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test('events, then no longer tracked → resolves to the results with these events', async () => {
+    const { client } = polledService((poll) => results(poll < 2 ? [] : ['a'], poll < 3));
+    const waiting = client.trackers.waitUntilStopped('t-1', { intervalMs: 1000 });
+    await pass(3000);
+    expect((await waiting).events).toEqual([{ eventId: 'a' }]);
+  });
+
   test('until returns a promise → rejects with a ConfigurationError, and no timer is left', async () => {
-    const { client } = polledService(nothingNew);
+    const { client } = polledService(() => results(['a']));
     const until = () => Promise.reject(new Error('mine'));
     // @ts-expect-error -- `until` must return true or false
     const waiting = client.trackers.waitUntilStopped('tracker-1', { initialDelayMs: 0, until });

@@ -110,7 +110,7 @@ describe('the stack of an error of a stream', () => {
   });
 
   test('poll, an `until` that returns 5 → the line of the call', async () => {
-    const { client } = polledService(() => results([]));
+    const { client } = polledService(() => results(['a']));
     // @ts-expect-error -- `until` must return true or false
     const reading = read(callFromHere(client, (trackers) => trackers.poll('t', { ...POLL, until: () => 5 })));
     await pass(1000);
@@ -120,6 +120,7 @@ describe('the stack of an error of a stream', () => {
   test.each([
     ['a timeout', results([]), 'TimeoutError'],
     ['a tracker that stopped without results', NOT_READY, 'ResultsNotReadyError'],
+    ['a tracker that stopped with results without events', results([], false), 'ResultsNotReadyError'],
   ])('waitUntilStopped, %s → the line of the call', async (_, response, name) => {
     const { client } = polledService(() => response, { respondWithRecord: () => record(false) });
     const wait: Call<Promise<unknown>> = (trackers) =>
