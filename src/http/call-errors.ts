@@ -53,16 +53,19 @@ const MAX_REASON_LENGTH = 300;
  */
 export class CallErrors {
   readonly #title: string;
+  readonly #baseUrl: string;
   readonly #facts: CallFacts;
   readonly #callSite: CallSite | undefined;
 
   /**
    * @param title - names the request in messages
+   * @param baseUrl - named by the message of a 404 for an unknown path
    * @param facts - read whenever an error is made, because `attempts` grows
    * @param callSite - where the method was called
    */
-  constructor(title: string, facts: CallFacts, callSite: CallSite | undefined) {
+  constructor(title: string, baseUrl: string, facts: CallFacts, callSite: CallSite | undefined) {
     this.#title = title;
+    this.#baseUrl = baseUrl;
     this.#facts = facts;
     this.#callSite = callSite;
   }
@@ -71,7 +74,7 @@ export class CallErrors {
   createApiError(response: RawResponse, body: unknown): ApiError {
     const details = this.#describeResponse(response, body);
     const ErrorClass = chooseErrorClass(details.status, decidingCode(details.errors));
-    return new ErrorClass(describe(details, this.#title), details, this.#origin());
+    return new ErrorClass(describe(details, this.#title, this.#baseUrl), details, this.#origin());
   }
 
   createNotReadyError(response: RawResponse, body: unknown): ResultsNotReadyError {
@@ -262,7 +265,11 @@ const ADVICE_BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
   ],
 ]);
 
-function describe({ status, errors, body, requestId, headers }: ApiErrorDetails, title: string): string {
+function describe(
+  { status, errors, body, requestId, headers }: ApiErrorDetails,
+  title: string,
+  baseUrl: string,
+): string {
   if (status >= 300 && status <= 399) {
     const origin = readRedirectOrigin(headers);
     const target = origin === undefined ? '' : ` to ${origin}`;
@@ -278,7 +285,7 @@ function describe({ status, errors, body, requestId, headers }: ApiErrorDetails,
   // A 404 for a record has a known code (docs/service.md 7.6); any other is about the path, or comes from another server.
   const isPathUnknown = status === 404 && (code === undefined || !isKnownErrorCode(code));
   const hint = isPathUnknown
-    ? '; check the base URL: it must end with the version, as in /public/v1'
+    ? `; check the base URL ${baseUrl}: its path is usually /public/v1`
     : (ADVICE_BY_CODE.get(code) ?? '');
   const request = requestId === undefined ? '' : ` (request id ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;

@@ -115,7 +115,7 @@ export async function execute<T>(
 ): Promise<CallOutcome<T>> {
   const { endpoint, method, path, title } = request;
   const facts = { callId: randomUUID(), endpoint, method, path, attempts: 0 };
-  const errors = new CallErrors(title, facts, callSite);
+  const errors = new CallErrors(title, config.baseUrl, facts, callSite);
   const deadline = new Deadline(errors, options);
   const report = new CallReport(title, facts, config);
   const backoff = drawBackoff(options.retry.maxBackoffMs);

@@ -4,7 +4,7 @@ import { catchRejection, makeClient, type StubResponse } from '../support/make-c
 
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
-const HINT = '; check the base URL: it must end with the version, as in /public/v1';
+const HINT = '; check the base URL https://api.example.test/public/v1: its path is usually /public/v1';
 
 /** Makes a call that gets this response, and returns its error. */
 function failWith(response: StubResponse): Promise<unknown> {
@@ -111,6 +111,21 @@ describe('the message of an error', () => {
       `${TITLE} responded with ${status}${words}`,
     );
   });
+
+  test.each(['https://api.example.test', 'https://api.example.test/v1', 'http://127.0.0.1:4010/public'])(
+    '404 without a known code, with the base URL %s → the message names it, and its usual path',
+    async (baseUrl) => {
+      const hint = `; check the base URL ${baseUrl}: its path is usually /public/v1`;
+      for (const body of ['Not Found', '', { errors: [{ code: 'path_not_found' }] }]) {
+        const { client } = makeClient({ status: 404, body }, { retry: false, baseUrl });
+        for (const call of [client.trackers.get('t1'), client.request({ method: 'GET', path: '/later' })])
+          expect(await catchRejection(call)).toMatchObject({
+            name: 'NotFoundError',
+            message: expect.stringMatching(new RegExp(`^GET ${baseUrl}/\\S+ responded with 404.*${hint}$`)),
+          });
+      }
+    },
+  );
 
   test('a response with a request id → the message contains it', async () => {
     expect(await failWith({ status: 503, headers: { 'x-request-id': 'req-1' } })).toMatchObject({
