@@ -362,7 +362,10 @@ export class ShippingDateOutdatedError extends InvalidRequestError {
 export class NoActiveSubscriptionError extends ApiError {
   static override readonly kind: string = 'NoActiveSubscriptionError';
 }
-/** The plan's quota or creation limit is used up (`quota_limit_reached`, `bulk_create_limit_exceeded`; docs/service.md 7.9). */
+/**
+ * The plan's quota is used up (`quota_limit_reached`), or a bulk request has too many items (`bulk_create_limit_exceeded`;
+ * docs/service.md 7.9).
+ */
 export class QuotaExceededError extends ApiError {
   static override readonly kind: string = 'QuotaExceededError';
 }

@@ -252,13 +252,13 @@ function readRedirectOrigin(headers: Headers): string | undefined {
   return url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
-const RAISE_QUOTA =
-  '; wait until your quota is renewed, or choose a larger plan in the dashboard of the service';
-
-/** Advice for failures that only the owner of the account can correct. */
+/** Advice for failures that no retry can correct. */
 const ADVICE_BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
-  ['quota_limit_reached', RAISE_QUOTA],
-  ['bulk_create_limit_exceeded', RAISE_QUOTA],
+  [
+    'quota_limit_reached',
+    '; wait until your quota is renewed, or choose a larger plan in the dashboard of the service',
+  ],
+  ['bulk_create_limit_exceeded', '; send at most 100 items in one request, as `trackers.createMany` does'],
   [
     'no_active_subscription',
     '; subscribe to the plan of this endpoint in the dashboard of the service (`tracking.search` needs the per-call plan)',

@@ -167,7 +167,7 @@ describe('the errors that a body lists', () => {
 test.each([
   [403, 'quota_limit_reached', 'wait until your quota is renewed, or choose a larger plan in the dashboard'],
   [429, 'quota_limit_reached', 'wait until your quota is renewed, or choose a larger plan in the dashboard'],
-  [403, 'bulk_create_limit_exceeded', 'wait until your quota is renewed, or choose a larger plan'],
+  [403, 'bulk_create_limit_exceeded', 'send at most 100 items in one request, as `trackers.createMany` does'],
   [422, 'no_active_subscription', 'subscribe to the plan of this endpoint in the dashboard'],
 ])('%d %s → the message says what to do', async (status, code, advice) => {
   const { client } = makeClient({ status, body: { errors: [{ code, message: 'No.' }], data: null } });

@@ -60,6 +60,10 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     return trackers.create({ trackingNumber: 'LA680658838NL', clientTrackerId: 'order-1042' });
   },
   'a search without its plan': () => makeClient().tracking.search({ trackingNumber: NUMBER }),
+  'a base URL without a path': () =>
+    makeClient({ baseUrl: 'https://api.example.com' }).trackers.create({ trackingNumber: NUMBER }),
+  'a bulk request that is too long': () =>
+    failing({ status: 403, code: 'bulk_create_limit_exceeded' }).couriers.list(),
   'a 429': () => failing({ status: 429, retryAfterMs: 3_600_000 }).couriers.list(),
   'a redirect': () => meeting(302, '', { location: 'https://other.example.com' }).couriers.list(),
   'a login page': () => meeting(200, '<html>', { 'content-type': 'text/html' }).couriers.list(),

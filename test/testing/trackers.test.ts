@@ -307,14 +307,21 @@ describe('POST /trackers/bulk', () => {
   });
 
   it.each([
-    ['no item', [], 'validation_error'],
-    ['101 items', many(101), 'validation_error'],
-    ['an object', { trackers: many(1) }, 'validation_error'],
-    ['malformed JSON', '[{', 'parsing_error'],
-  ])('%s → 400 in its own envelope, without data', async (_, items, code) => {
-    const { status, body } = await bulk(items);
+    ['no item', [], 400, 'validation_error'],
+    ['101 items', many(101), 403, 'bulk_create_limit_exceeded'],
+    ['101 items of which one breaks a rule', [...many(100), {}], 403, 'bulk_create_limit_exceeded'],
+    ['1,000 items', many(1000), 403, 'bulk_create_limit_exceeded'],
+    ['an object', { trackers: many(1) }, 400, 'validation_error'],
+    ['malformed JSON', '[{', 400, 'parsing_error'],
+  ])('%s → $2 $3 in its own envelope, without data, and no tracker', async (_, items, status, code) => {
+    const made = makeFake();
+    const response = await bulk(items, made);
     const error = { code, message: expect.any(String) };
-    expect([status, body]).toEqual([400, { status: 'error', summary: null, data: null, error }]);
+    expect([response.status, response.body]).toEqual([
+      status,
+      { status: 'error', summary: null, data: null, error },
+    ]);
+    expect(made.fake.trackers).toEqual([]);
   });
 
   const withQuota = (quota: number) => makeFake({ plans: { perShipment: { quota } } });

@@ -109,10 +109,9 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   },
   'trackers.createBulk': ({ bodyText }, state) => {
     const inputs = parseJson(bodyText);
-    if (!Array.isArray(inputs) || inputs.length < 1 || inputs.length > MAX_BULK_ITEMS) {
-      const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
-      throw rejection(400, 'validation_error', message);
-    }
+    const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
+    if (!Array.isArray(inputs) || inputs.length < 1) throw rejection(400, 'validation_error', message);
+    if (inputs.length > MAX_BULK_ITEMS) throw rejection(403, 'bulk_create_limit_exceeded', message);
     const checked = inputs.map((input) => ({
       inputData: input,
       input: attempt(() => validateTrackerInput(state.now(), input)),
