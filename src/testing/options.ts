@@ -53,10 +53,14 @@ export interface FakeTrackingServiceOptions {
   readonly plans?: FakePlans;
   /** Value of `fake.baseUrl`; `fake.listen` serves below its path. Default `https://tracking.test/public/v1`. */
   readonly baseUrl?: string;
-  /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
+  /** Milliseconds from a tracker's creation to its first events. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
-  /** Response when there are no results yet: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
-  readonly noResults?: 'parcel_not_found' | 'empty';
+  /**
+   * Response for a tracker that has no events yet: its tracking with the milestone `pending` and without events, 404
+   * `parcel_not_found`, or an empty list (docs/service.md 2.11). Default `pending`. With `empty`, the results of a number without a
+   * tracker are an empty list, too.
+   */
+  readonly noResults?: 'pending' | 'parcel_not_found' | 'empty';
   /** Milliseconds until a response, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
@@ -158,7 +162,7 @@ const fakeOptions = z.strictObject({
   plans: plansOptions.prefault({}),
   baseUrl: option<string>(HTTP_URL, isHttpUrl, quoteUrl).default(DEFAULT_BASE_URL),
   resultsDelayMs: delayOption.default(2000),
-  noResults: z.enum(['parcel_not_found', 'empty']).default('parcel_not_found'),
+  noResults: z.enum(['pending', 'parcel_not_found', 'empty']).default('pending'),
   latencyMs: z
     .union(
       [functionOption<(endpoint: EndpointName) => number>(), delayOption],

@@ -4,9 +4,13 @@ import { connect, runLine } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
 
+type Options = NonNullable<Parameters<typeof createFakeTrackingService>[0]>;
+/** What the service can respond while there is no news. */
+const NO_RESULTS = ['pending', 'parcel_not_found', 'empty'] as const;
+
 /** Connects to a fake with three trackers. */
-async function connectWithTrackers() {
-  const connected = connect(createFakeTrackingService({ resultsDelayMs: 0, limits: false }));
+async function connectWithTrackers(options: Options = {}) {
+  const connected = connect(createFakeTrackingService({ resultsDelayMs: 0, limits: false, ...options }));
   const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
   for (const [index, trackingNumber] of [NUMBER, 'LA680658838NL', 'LP000000001CN'].entries()) {
     const body = JSON.stringify({ trackingNumber, clientTrackerId: `order-${index}` });
@@ -40,14 +44,17 @@ describe('track', () => {
     ]);
   });
 
-  it('a number without results → a message how to wait for them, exit code 3', async () => {
-    connect();
-    expect(await runLine(`track ${NUMBER}`)).toMatchObject({
-      exitCode: 3,
-      stdout: '',
-      stderr: `No results for ${NUMBER} yet; \`tracking-client watch ${NUMBER}\` waits for them\n`,
-    });
-  });
+  it.each(NO_RESULTS)(
+    'a number without results (%s) → how to wait for them, exit code 3',
+    async (noResults) => {
+      connect(createFakeTrackingService({ noResults }));
+      expect(await runLine(`track ${NUMBER}`)).toMatchObject({
+        exitCode: 3,
+        stdout: '',
+        stderr: `No results for ${NUMBER} yet; \`tracking-client watch ${NUMBER}\` waits for them\n`,
+      });
+    },
+  );
 
   it('flags for couriers, country and post code → sent with the new tracker', async () => {
     const fake = connect();

@@ -5,6 +5,8 @@ import { connect, makeTerminal, runLine } from './make-terminal.ts';
 
 const [ONE, OTHER] = ['RR123456785CN', 'LA680658838NL'];
 const HOUR_MS = 3_600_000;
+/** What the service can respond while there is no news. */
+const NO_RESULTS = ['pending', 'parcel_not_found', 'empty'] as const;
 
 /** Prepares `watch` of a fake service, with polls each hour. */
 function setUp({ fake = createFakeTrackingService(), isLive = false } = {}) {
@@ -91,18 +93,34 @@ describe('watch', () => {
     expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
   });
 
-  it('no results yet → ten polls one minute apart, then polls at the interval', async () => {
-    const { fake, watch, interrupt } = setUp();
-    const exitCode = watch(ONE);
-    await vi.advanceTimersByTimeAsync(10 * 60_000 + 1000);
-    expect(findPolls(fake)).toHaveLength(11);
-    await vi.advanceTimersByTimeAsync(59 * 60_000);
-    expect(findPolls(fake)).toHaveLength(11);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(findPolls(fake)).toHaveLength(12);
-    interrupt();
-    expect(await exitCode).toBe(130);
-  });
+  it.each(NO_RESULTS)(
+    'no results (%s) → ten polls one minute apart, then at the interval',
+    async (noResults) => {
+      const { fake, watch, lines, interrupt } = setUp({ fake: createFakeTrackingService({ noResults }) });
+      const exitCode = watch(ONE);
+      await vi.advanceTimersByTimeAsync(10 * 60_000 + 1000);
+      expect(findPolls(fake)).toHaveLength(11);
+      await vi.advanceTimersByTimeAsync(59 * 60_000);
+      expect(findPolls(fake)).toHaveLength(11);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(findPolls(fake)).toHaveLength(12);
+      expect(lines()).toEqual([`${ONE}  no results yet`]);
+      interrupt();
+      expect(await exitCode).toBe(130);
+    },
+  );
+
+  it.each(NO_RESULTS)(
+    'a number that is given up (%s) → a line that says so, exit code 0',
+    async (noResults) => {
+      const { fake, watch, lines } = setUp({ fake: createFakeTrackingService({ noResults }) });
+      fake.play(ONE, 'never-found', { speed: Number.POSITIVE_INFINITY });
+      const exitCode = watch(ONE);
+      await vi.advanceTimersByTimeAsync(HOUR_MS);
+      expect(await exitCode).toBe(0);
+      expect(lines()).toEqual([`${ONE}  no results yet`, `${ONE}  no results, and no longer tracked`]);
+    },
+  );
 
   it('results after a minute → the next poll comes after the interval', async () => {
     const { fake, watch, interrupt } = setUp({ fake: createFakeTrackingService({ resultsDelayMs: 30_000 }) });

@@ -114,7 +114,8 @@ describe('the spans of', () => {
     expect(readExportedText()).not.toContain('secret-id');
   });
 
-  test('results that are not there yet → no error, and an attribute that tells it', async () => {
+  test('a 404 for results that are not there yet → no error, and an attribute that tells it', async () => {
+    fake = createFakeTrackingService({ apiKeys: [KEY], noResults: 'parcel_not_found' });
     const client = makeClient();
     const { trackerId } = await create(client);
     await expect(client.trackers.results(trackerId)).rejects.toThrow(ResultsNotReadyError);

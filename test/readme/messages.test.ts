@@ -49,7 +49,7 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     return makeClient();
   },
   'no results yet': async () => {
-    const client = makeClient();
+    const client = makeClient({}, createFakeTrackingService({ noResults: 'parcel_not_found' }));
     const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
     return client.trackers.results(trackerId);
   },

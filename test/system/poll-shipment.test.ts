@@ -31,13 +31,15 @@ describe('poll over HTTP', () => {
     expect(stops.indexOf(true)).toBe(stops.length - 1);
   });
 
-  test.each(['parcel_not_found', 'empty'] as const)(
-    'no results yet, in the form %s → an update without results, then one with them',
+  test.each(['pending', 'parcel_not_found', 'empty'] as const)(
+    'no news yet, in the form %s → an update without events, then one with them',
     async (noResults) => {
       const { fake, client, create } = await makePolledService({ noResults });
       const { trackerId } = await create(number, 'order/1');
       const polls = client.trackers.poll('order/1', { ...fast, searchBy: 'clientTrackerId' });
-      expect((await polls.next()).value).toMatchObject({ tracking: undefined, newEvents: [], poll: 1 });
+      const first = (await polls.next()).value;
+      expect(first).toMatchObject({ newEvents: [], poll: 1, stopped: false });
+      expect(first?.tracking?.events).toEqual(noResults === 'pending' ? [] : undefined);
       fake.shipment(number).addEvent({ status: 'here' }).stopTracking();
       expect((await polls.next()).value).toMatchObject({
         tracking: { tracker: { trackerId } },

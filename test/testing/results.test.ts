@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { makeFake, NUMBER, readCode, refusal } from './make-fake.ts';
+import { TrackingClient } from '../../src/client.ts';
+import { catchRejection } from '../support/make-client.ts';
+import { makeFake, NUMBER, OTHER_NUMBER, readCode, refusal } from './make-fake.ts';
+
+const PENDING = { shipment: { statusMilestone: 'pending' }, events: [] };
 
 function makeWithResults(options: Parameters<typeof makeFake>[0] = {}) {
   const made = makeFake(options);
@@ -12,24 +16,32 @@ function makeWithResults(options: Parameters<typeof makeFake>[0] = {}) {
 }
 
 describe('GET /trackers/{trackerId}/results', () => {
-  it('a request after resultsDelayMs → 200 with the full history; before → 404 parcel_not_found', async () => {
+  it('a request after resultsDelayMs → 200 with the full history; before → one pending tracking', async () => {
     const { shipment, createId, results, advance } = makeWithResults({ resultsDelayMs: 5000 });
     shipment.addEvent().deliver();
     const id = await createId();
     advance(4999);
-    expect(refusal(await results(id))).toEqual([404, 'parcel_not_found']);
+    expect((await results(id)).body.data.trackings).toMatchObject([PENDING]);
     advance(1);
     expect((await results(id)).body.data.trackings[0].events).toHaveLength(2);
   });
 
-  it('couriers without events → 404, also when tracking has stopped', async () => {
-    const { fake, shipment, createId, results, advance } = makeWithResults();
+  it('couriers without events → pending, also when tracking has stopped', async () => {
+    const { shipment, createId, results, advance } = makeWithResults();
     const id = await createId();
     advance(10_000_000);
-    expect(readCode(await results(id))).toBe('parcel_not_found');
+    const tracker = { trackerId: id, isTracked: true };
+    expect((await results(id)).body.data.trackings).toMatchObject([{ ...PENDING, tracker }]);
     shipment.stopTracking();
-    expect(readCode(await results(id))).toBe('parcel_not_found');
-    expect(fake.trackers).toMatchObject([{ isTracked: false }]);
+    tracker.isTracked = false;
+    expect((await results(id)).body.data.trackings).toMatchObject([{ ...PENDING, tracker }]);
+  });
+
+  it('a pending tracking → every time and status is null, and the countries are those of the tracker', async () => {
+    const { createId, readResults } = makeWithResults();
+    const { shipment, statistics } = await readResults(await createId({ originCountryCode: 'CHN' }));
+    expect(shipment).toMatchObject({ statusCode: null, statusCategory: null, originCountryCode: 'CN' });
+    expect(new Set(Object.values(statistics.timestamps ?? {}))).toEqual(new Set([null]));
   });
 
   it('events added out of order → newest first, the shipment as of the newest, the first time of each milestone', async () => {
@@ -64,13 +76,20 @@ describe('GET /trackers/{trackerId}/results', () => {
 });
 
 describe('GET /trackers/search/{trackingNumber}/results', () => {
-  it('a number of two trackers, in any case → the trackers that have results', async () => {
-    const { shipment, create, createId, search, advance } = makeWithResults();
+  it('a number of two trackers, in any case → the results of both; the tracker without events is pending', async () => {
+    const { shipment, createId, search, advance } = makeWithResults();
     const first = await createId();
     shipment.addEvent();
-    await create({ shipmentReference: 'another' });
-    const { trackings } = (await search(NUMBER.toLowerCase())).body.data;
-    expect(trackings.map(({ tracker }) => tracker.trackerId)).toEqual([first]);
+    const second = await createId({ shipmentReference: 'another' });
+    const readFound = async () =>
+      (await search(NUMBER.toLowerCase())).body.data.trackings.map(({ tracker, events }) => [
+        tracker.trackerId,
+        events.length,
+      ]);
+    expect(await readFound()).toEqual([
+      [first, 1],
+      [second, 0],
+    ]);
     advance(2000);
     expect((await search(NUMBER)).body.data.trackings).toHaveLength(2);
   });
@@ -85,19 +104,43 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
 });
 
 describe('noResults', () => {
-  it('parcel_not_found → 404 for a tracker without results, an empty list for a number without a tracker', async () => {
-    const { createId, results, search } = makeWithResults();
-    expect((await search(NUMBER)).body).toEqual({ data: { trackings: [] } });
-    expect(readCode(await results(await createId()))).toBe('parcel_not_found');
-    expect(refusal(await search(NUMBER))).toEqual([404, 'parcel_not_found']);
+  async function readAll(noResults?: 'pending' | 'parcel_not_found' | 'empty') {
+    const { createId, results, search } = makeWithResults(noResults === undefined ? {} : { noResults });
+    const withoutTracker = await search(NUMBER);
+    const ofTracker = await results(await createId());
+    return { withoutTracker, ofTracker, ofNumber: await search(NUMBER) };
+  }
+
+  it.each(['pending', undefined] as const)('%s → one pending tracking', async (noResults) => {
+    const { withoutTracker, ofTracker, ofNumber } = await readAll(noResults);
+    for (const { status, body } of [ofTracker, ofNumber])
+      expect([status, body.data.trackings]).toMatchObject([200, [PENDING]]);
+    expect(refusal(withoutTracker)).toEqual([404, 'tracker_not_found']);
+  });
+
+  it('parcel_not_found → 404 for a tracker without events', async () => {
+    const { withoutTracker, ofTracker, ofNumber } = await readAll('parcel_not_found');
+    for (const response of [ofTracker, ofNumber])
+      expect(refusal(response)).toEqual([404, 'parcel_not_found']);
+    expect(refusal(withoutTracker)).toEqual([404, 'tracker_not_found']);
   });
 
   it('empty → 200 and an empty list in every case', async () => {
-    const { createId, results, search } = makeWithResults({ noResults: 'empty' });
-    const responses = [await search(NUMBER), await results(await createId()), await search(NUMBER)];
-    for (const { status, body } of responses)
+    for (const { status, body } of Object.values(await readAll('empty')))
       expect([status, body]).toEqual([200, { data: { trackings: [] } }]);
   });
+
+  it.each(['parcel_not_found', 'empty'] as const)(
+    '%s, a number of two trackers → only the tracker with events',
+    async (noResults) => {
+      const { shipment, create, createId, search } = makeWithResults({ noResults });
+      const first = await createId();
+      shipment.addEvent();
+      await create({ shipmentReference: 'another' });
+      const { trackings } = (await search(NUMBER)).body.data;
+      expect(trackings.map(({ tracker }) => tracker.trackerId)).toEqual([first]);
+    },
+  );
 });
 
 describe('POST /trackers/track', () => {
@@ -114,7 +157,7 @@ describe('POST /trackers/track', () => {
   it('an unknown number → pending, without events; the same payload later → 200 with new results', async () => {
     const { shipment, track } = makeWithResults();
     const [first] = (await track()).body.data.trackings;
-    expect(first).toMatchObject({ shipment: { statusMilestone: 'pending' }, events: [] });
+    expect(first).toMatchObject(PENDING);
     shipment.deliver();
     const { status, body } = await track();
     expect([status, body.data.trackings[0].tracker.trackerId]).toEqual([200, first.tracker.trackerId]);

@@ -77,12 +77,14 @@ function createItem(inputData: unknown, input: Attempt<TrackerRequest>, state: F
 /** The service finds the shipment by these fields, so they cannot change once there is data (docs/service.md 3.11). */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
+/** Shows the results of trackers. By default, those of a tracker without events are shown, too; their milestone is `pending`. */
 function showResults(trackers: readonly TrackerState[], state: FakeState): FakeResponse {
-  const withResults = trackers.filter(({ shipment }) => shipment.events.length > 0);
-  const isTooEarly = trackers.length > 0 && withResults.length === 0;
-  if (isTooEarly && state.options.noResults === 'parcel_not_found')
+  const { noResults } = state.options;
+  const shown =
+    noResults === 'pending' ? trackers : trackers.filter(({ shipment }) => shipment.events.length > 0);
+  if (shown.length === 0 && noResults === 'parcel_not_found')
     throw rejection(404, 'parcel_not_found', 'There is no data for this shipment yet.');
-  return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
+  return succeed(200, { trackings: shown.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
 const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => FakeResponse>> = {
