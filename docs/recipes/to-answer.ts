@@ -15,11 +15,24 @@ import {
 const VISITOR_FIELDS = ['trackingNumber', 'trackerId'];
 const TEMPORARY = [RateLimitError, ServerError, ConnectionError, TimeoutError, QueueFullError];
 
-/** Returns the response for the visitor, or undefined if the error is not a `TrackingError`. Logs errors that need your attention. */
-export function toAnswer(error: unknown, log: (message: string, error: Error) => void = console.error) {
-  if (!isTrackingError(error)) return undefined;
+/** Recognises the results of a tracker that has no events yet. */
+function hasNoEvents(outcome: unknown): boolean {
+  const events: unknown = Object(outcome).events;
+  return Array.isArray(events) && events.length === 0;
+}
+
+/**
+ * Returns the response for the visitor, or undefined for results with events and for an error that is not a `TrackingError`. Logs
+ * errors that need your attention.
+ *
+ * @param outcome - the error of a call, or its results
+ */
+export function toAnswer(outcome: unknown, log: (message: string, error: Error) => void = console.error) {
   const headers: Record<string, string> = {};
   const refuse = (status: number, message: string) => ({ status, headers, body: { error: message } });
+  if (hasNoEvents(outcome) || outcome instanceof ResultsNotReadyError) return refuse(404, 'No news yet');
+  if (!isTrackingError(outcome)) return undefined;
+  const error = outcome;
   if (
     error instanceof RequestValidationError &&
     error.issues.every(({ path }) => VISITOR_FIELDS.includes(`${path[0]}`))
@@ -27,7 +40,6 @@ export function toAnswer(error: unknown, log: (message: string, error: Error) =>
     return refuse(400, 'Invalid tracking number');
   // Check the code, not the status: if the base URL is wrong, the status is 404, too.
   if (isTrackingError(error, 'tracker_not_found')) return refuse(404, 'Not found');
-  if (error instanceof ResultsNotReadyError) return refuse(404, 'No news yet');
   const { callId } = error;
   log(`tracking failed, callId ${callId ?? 'none'}`, error);
   const isPermanent = error instanceof ConnectionError && error.isPermanent; // such as a certificate that has expired

@@ -130,9 +130,22 @@ describe('web-server.md, toAnswer', () => {
   it.each([
     ['a number that breaks a rule', 400, 'Invalid tracking number', BAD],
     ['an id of no tracker', 404, 'Not found', 'order-2'],
-    ['a tracker without results', 404, 'No news yet', KNOWN],
+    ['a tracker without events', 404, 'No news yet', KNOWN],
   ])('a visitor asks for %s → %i', async (_cause, status, error, id) => {
     expect(await answerOf(id)).toEqual({ status, headers: {}, body: { error } });
+  });
+
+  it('a visitor asks for a tracker whose results are a 404 → 404 "No news yet"', async () => {
+    fake.fail('trackers.results', { status: 404, code: 'parcel_not_found' });
+    expect(await answerOf(KNOWN)).toEqual({ status: 404, headers: {}, body: { error: 'No news yet' } });
+  });
+
+  it('results with events, and other values → undefined, so that the route responds', async () => {
+    const { toAnswer } = await importFile('to-answer.ts');
+    fake.shipment(NUMBER).deliver();
+    expect(await answerOf(KNOWN)).toBeUndefined();
+    for (const value of [new Error('own bug'), undefined, null, 'text', {}, { events: 'none' }])
+      expect(toAnswer(value, () => {})).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 // The recipes of docs/recipes/ that need no framework, run as they stand. Those of frameworks run in test/consumers.
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,8 @@ const NUMBER = 'RR123456785CN';
 /** A database of Redis that nothing else here uses, so that the recipe keeps its default keys. */
 const REDIS_DATABASE = 12;
 const LAMBDA_REDIS_DATABASE = 13;
+/** What the service can respond while there is no news. */
+const NO_RESULTS = ['pending', 'parcel_not_found', 'empty'] as const;
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -160,32 +162,38 @@ describe('from-sdk.md', () => {
     expect(errors.filter((name) => !(name in main))).toEqual([]);
   });
 
-  it('a tracker without results → pending; with results → its milestone', async () => {
-    const fake = await serving({ resultsDelayMs: 3_600_000 });
-    vi.stubEnv('SHIP24_API_KEY', fake.apiKey);
-    type Recipe = { milestone(id: string): Promise<string> };
-    const { milestone } = await imported<Recipe>('from-sdk', 'src/tracking.ts');
-    const { trackerId } = await new TrackingClient().trackers.create({ trackingNumber: NUMBER });
-    expect(await milestone(trackerId)).toBe('pending');
-    fake.shipment(NUMBER).addEvent({ statusMilestone: 'in_transit' });
-    expect(await milestone(trackerId)).toBe('in_transit');
-  });
+  it.each(NO_RESULTS)(
+    'a tracker without news (%s) → pending; with news → its milestone',
+    async (noResults) => {
+      const fake = await serving({ resultsDelayMs: 3_600_000, noResults });
+      vi.stubEnv('SHIP24_API_KEY', fake.apiKey);
+      type Recipe = { milestone(id: string): Promise<string> };
+      const { milestone } = await imported<Recipe>('from-sdk', 'src/tracking.ts');
+      const { trackerId } = await new TrackingClient().trackers.create({ trackingNumber: NUMBER });
+      expect(await milestone(trackerId)).toBe('pending');
+      fake.shipment(NUMBER).addEvent({ statusMilestone: 'in_transit' });
+      expect(await milestone(trackerId)).toBe('in_transit');
+    },
+  );
 });
 
 describe('cron.md', () => {
-  it('two trackers with results and one without → all refreshed, exit code 0', async () => {
-    const fake = await serving({ resultsDelayMs: 3_600_000 });
-    const client = new TrackingClient();
-    for (const trackingNumber of [NUMBER, 'LA680658838NL', 'LA680658839NL'])
-      await client.trackers.create({ trackingNumber });
-    fake.shipment(NUMBER).addEvent({ status: 'Arrived' }).deliver();
-    fake.shipment('LA680658838NL').addEvent({ status: 'Arrived' });
-    const lines = captured();
-    await imported('cron', 'src/refresh.ts');
-    expect(lines.at(-1)).toBe('2 refreshed, 0 failed');
-    expect(lines.some((line) => line.endsWith('in_transit 1 events'))).toBe(true);
-    expect(process.exitCode ?? 0).toBe(0);
-  });
+  it.each(NO_RESULTS)(
+    'two trackers with news and one without (%s) → two refreshed, exit code 0',
+    async (noResults) => {
+      const fake = await serving({ resultsDelayMs: 3_600_000, noResults });
+      const client = new TrackingClient();
+      for (const trackingNumber of [NUMBER, 'LA680658838NL', 'LA680658839NL'])
+        await client.trackers.create({ trackingNumber });
+      fake.shipment(NUMBER).addEvent({ status: 'Arrived' }).deliver();
+      fake.shipment('LA680658838NL').addEvent({ status: 'Arrived' });
+      const lines = captured();
+      await imported('cron', 'src/refresh.ts');
+      expect(lines.at(-1)).toBe('2 refreshed, 0 failed');
+      expect(lines.some((line) => line.endsWith('in_transit 1 events'))).toBe(true);
+      expect(process.exitCode ?? 0).toBe(0);
+    },
+  );
 
   it('a scan noted after the delivery → delivered', async () => {
     const fake = await serving();
@@ -253,6 +261,22 @@ describe('page.md', () => {
     const html = shipmentPage(await client.trackers.results(trackerId));
     expect(html).toContain(`<h1>${status === 'delivered' ? 'Delivered' : 'Held up'}</h1>`);
   });
+
+  it.each(NO_RESULTS)(
+    'a tracker without news (%s) → the server shows a page that says so',
+    async (noResults) => {
+      await serving({ noResults });
+      const client = new TrackingClient();
+      await client.trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1' });
+      const { server } = await imported<{ server: Server }>('page', 'src/server.js');
+      const { port, close } = await listening(server);
+      cleanUps.push(close);
+      const response = await fetch(`http://127.0.0.1:${port}/orders/order-1`);
+      expect(response.status).toBe(200);
+      const html = await response.text();
+      expect(html).toContain(`<p>Parcel ${NUMBER}</p>\n<h1>Waiting for news</h1>\n<p>No news yet</p>`);
+    },
+  );
 
   it('a milestone that the page does not know → not the status of the newest event', async () => {
     const { shipmentPage } = await imported<Page>('page', 'src/page.js');
