@@ -224,8 +224,9 @@ export class TrackersResource {
    *
    * @param trackingNumber - 5 to 50 characters from `A-Z a-z 0-9 - _ / .`
    * @param options - signal, timeouts, retries, headers and priority of this call
-   * @returns the results of each tracker
-   * @throws RequestValidationError before anything is sent; ResultsNotReadyError
+   * @returns the results of each tracker; `events` is empty while there is no news yet
+   * @throws RequestValidationError before anything is sent; NotFoundError if no tracker has the number; ResultsNotReadyError if the
+   * service responds that there are no results yet
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
     const input = { params: { trackingNumber } };

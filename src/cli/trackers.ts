@@ -4,7 +4,9 @@ import {
   ConflictError,
   type Courier,
   InvalidRequestError,
+  isTrackingError,
   NotFoundError,
+  type RequestOptions,
   RequestValidationError,
   ResultsNotReadyError,
   sortEvents,
@@ -96,9 +98,9 @@ export function addShow(program: Command, terminal: Terminal): void {
     const options = buildIdOptions(flags, terminal);
     const found =
       flags.by === 'number'
-        ? await trackers.resultsByTrackingNumber(name, options).catch(ignoreNotReady)
+        ? await readByNumber(trackers, name, options)
         : [await trackers.results(name, options).catch(ignoreNotReady).catch(nameTracker(name, flags))];
-    if (printTrackings(found ?? [], name, flags, terminal)) return;
+    if (printTrackings(found, name, flags, terminal)) return;
     const missing =
       flags.by === 'number'
         ? `Found no results for ${plain(name)}: either no tracker has this number, or its tracker has no results yet`
@@ -106,6 +108,20 @@ export function addShow(program: Command, terminal: Terminal): void {
     terminal.warn(`${missing}; \`tracking-client list\` shows your trackers`);
     terminal.exitCode = EXIT.noResults;
   });
+}
+
+/** Reads the results of a number. The service responds with 404 or an empty list if no tracker has the number. */
+async function readByNumber(
+  trackers: TrackingClient['trackers'],
+  number: string,
+  options: RequestOptions,
+): Promise<Tracking[]> {
+  try {
+    return await trackers.resultsByTrackingNumber(number, options);
+  } catch (error) {
+    if (error instanceof ResultsNotReadyError || isTrackingError(error, 'tracker_not_found')) return [];
+    throw error;
+  }
 }
 
 /** Turns the error for missing results into undefined. */
@@ -191,7 +207,9 @@ function addAction(command: Command, terminal: Terminal, act: Action): void {
         const message = plain(formatTrackerFailure(error, flags));
         if (json) terminal.printJson({ name, error: message });
         else terminal.warn(`${plain(name)}  ${message}`);
-        terminal.exitCode = EXIT.failed;
+        const exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed;
+        // A failure outweighs a number without a tracker.
+        if (terminal.exitCode !== EXIT.failed) terminal.exitCode = exitCode;
       }
     }
   });
@@ -270,13 +288,13 @@ export function isAboutOneTracker(error: unknown): boolean {
 
 /** Numbers are not unique (docs/service.md 4.4), so if several trackers have the number, the error names their ids. */
 async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
-  const trackings = await client.trackers.resultsByTrackingNumber(number, { signal }).catch(ignoreNotReady);
-  const ids = [...new Set(trackings?.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
+  const trackings = await readByNumber(client.trackers, number, { signal });
+  const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
       'no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
-      EXIT.failed,
+      EXIT.noResults,
     );
   if (ids.length > 1)
     throw new CommandError(

@@ -87,16 +87,35 @@ describe('show', () => {
     expect(stderr).toMatch(/^tracking-client: nobody: the service responded with 404: tracker_not_found: /);
   });
 
-  it('a number without a tracker or without results → a message, nothing created, exit code 3', async () => {
+  it.each(NO_RESULTS)(
+    'a number without a tracker or without results (%s) → a message, nothing created, exit code 3',
+    async (noResults) => {
+      const { fake } = await connectWithTrackers({ noResults });
+      for (const number of ['LX000000001CN', NUMBER])
+        expect(await runLine(`show ${number}`)).toMatchObject({
+          exitCode: 3,
+          stdout: '',
+          stderr: `Found no results for ${number}: either no tracker has this number, or its tracker has no results yet; \`tracking-client list\` shows your trackers\n`,
+        });
+      expect(fake.trackers).toHaveLength(3);
+      expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
+    },
+  );
+
+  it.each(NO_RESULTS)('an id without results (%s) → a message, exit code 3', async (noResults) => {
+    const { ids } = await connectWithTrackers({ noResults });
+    expect(await runLine(`show ${ids[0]} --by id`)).toMatchObject({
+      exitCode: 3,
+      stdout: '',
+      stderr: `The tracker ${ids[0]} has no results yet; \`tracking-client list\` shows your trackers\n`,
+    });
+  });
+
+  it('a 404 without a code of the service → the base URL is doubted, exit code 1', async () => {
     const { fake } = await connectWithTrackers();
-    for (const number of ['LX000000001CN', NUMBER])
-      expect(await runLine(`show ${number}`)).toMatchObject({
-        exitCode: 3,
-        stdout: '',
-        stderr: `Found no results for ${number}: either no tracker has this number, or its tracker has no results yet; \`tracking-client list\` shows your trackers\n`,
-      });
-    expect(fake.trackers).toHaveLength(3);
-    expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
+    fake.fail('trackers.resultsByTrackingNumber', { kind: 'html', status: 404 });
+    const { exitCode, stderr } = await runLine(`show ${NUMBER}`);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`check the base URL ${fake.baseUrl}`)]);
   });
 });
 
@@ -173,6 +192,34 @@ describe('stop', () => {
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
   });
 
+  it('a number without results → its tracker is stopped', async () => {
+    const { fake, ids } = await connectWithTrackers();
+    const { exitCode, stdout } = await runLine(`stop ${NUMBER} --by number`);
+    expect([exitCode, stdout]).toEqual([0, `${NUMBER}  no longer tracked  ${ids[0]}\n`]);
+    expect(fake.trackers[0]?.isTracked).toBe(false);
+  });
+
+  it.each(NO_RESULTS)('a number without a tracker (%s) → a message, exit code 3', async (noResults) => {
+    await connectWithTrackers({ noResults });
+    const { exitCode, stdout, stderr } = await runLine('stop LX000000001CN --by number');
+    expect([exitCode, stdout]).toEqual([3, '']);
+    expect(stderr).toMatch(
+      /^LX000000001CN {2}no tracker with results has this number; if yours .* --by id\n$/,
+    );
+  });
+
+  it.each([
+    ['LX000000001CN', NUMBER],
+    [NUMBER, 'LX000000001CN'],
+  ])(
+    '%s and %s, one of them without a tracker → the other is stopped, exit code 3',
+    async (first, second) => {
+      const { fake } = await connectWithTrackers();
+      expect((await runLine(`stop ${first} ${second} --by number`)).exitCode).toBe(3);
+      expect(fake.trackers[0]?.isTracked).toBe(false);
+    },
+  );
+
   it('a number whose results name one tracker twice → this tracker is stopped', async () => {
     const { fake, ids } = await connectWithTrackers();
     fake.shipment(NUMBER).addEvent({});
@@ -220,6 +267,16 @@ describe('resend', () => {
     const { stdout: json } = await runLine(`resend ${NUMBER} --by number --json`);
     expect(JSON.parse(json)).toEqual({ id: ids[0], totalResent: expect.any(Number) });
   });
+
+  it.each(['resend', 'history'])(
+    '%s, a number without a tracker → a message, exit code 3',
+    async (command) => {
+      await connectWithTrackers();
+      const { exitCode, stdout, stderr } = await runLine(`${command} LX000000001CN --by number`);
+      expect([exitCode, stdout]).toEqual([3, '']);
+      expect(stderr).toContain('no tracker with results has this number');
+    },
+  );
 });
 
 describe('history', () => {

@@ -91,7 +91,26 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
       [second, 0],
     ]);
     advance(2000);
-    expect((await search(NUMBER)).body.data.trackings).toHaveLength(2);
+    expect(await readFound()).toEqual([
+      [first, 1],
+      [second, 1],
+    ]);
+  });
+
+  it('a number without a tracker → 404 tracker_not_found, and the client rejects with NotFoundError', async () => {
+    const { fake, search, create } = makeWithResults();
+    fake.shipment(OTHER_NUMBER).deliver(); // Couriers know the number, but no tracker has it.
+    await create();
+    expect(refusal(await search(OTHER_NUMBER))).toEqual([404, 'tracker_not_found']);
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const error = await catchRejection(client.trackers.resultsByTrackingNumber(OTHER_NUMBER));
+    expect(error).toMatchObject({ name: 'NotFoundError', code: 'tracker_not_found', status: 404 });
+  });
+
+  it('a number whose only tracker is archived → its results', async () => {
+    const { call, createId, search } = makeWithResults();
+    await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
+    expect((await search(NUMBER)).body.data.trackings).toMatchObject([PENDING]);
   });
 
   it('a number with a slash, encoded → found; no tracking number → 400 validation_error', async () => {

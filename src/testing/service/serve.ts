@@ -44,10 +44,14 @@ function succeed(status: number, data: unknown): FakeResponse {
   return toJsonResponse(status, { data });
 }
 
+function rejectTracker(what: 'id' | 'tracking number'): ServiceError {
+  return rejection(404, 'tracker_not_found', `No tracker has this ${what}.`);
+}
+
 function findTracker({ params, query }: Call, state: FakeState): TrackerState {
   const { searchBy } = validate(endpoints['trackers.get'].request.query, query);
   const tracker = state.trackers.find(params['trackerId'], searchBy);
-  if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'No tracker has this id.');
+  if (tracker === undefined) throw rejectTracker('id');
   return tracker;
 }
 
@@ -159,7 +163,9 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   'trackers.resultsByTrackingNumber': ({ params }, state) => {
     const rules = endpoints['trackers.resultsByTrackingNumber'].request.params;
     const { trackingNumber } = validate(rules, params);
-    return showResults(state.trackers.findByTrackingNumber(trackingNumber.toUpperCase()), state);
+    const trackers = state.trackers.findByTrackingNumber(trackingNumber.toUpperCase());
+    if (trackers.length === 0 && state.options.noResults !== 'empty') throw rejectTracker('tracking number');
+    return showResults(trackers, state);
   },
   'trackers.resendWebhookEvents': (call, state) => {
     const { trackerId } = findTracker(call, state);
