@@ -119,6 +119,11 @@ describe('GET /trackers', () => {
     ['page=2&limit=2', ['2']],
     ['page=3&limit=2', []],
     ['page=1&limit=2&sort=-1', ['2', '1']],
+    ['limit=2', ['0', '1']],
+    ['page=1', ['0', '1', '2']],
+    ['page=2', []],
+    ['', ['0', '1', '2']],
+    ['sort=-1', ['2', '1', '0']],
   ])('three trackers and %s → %j', async (query, references) => {
     const { call, create } = makeFake();
     for (const shipmentReference of ['0', '1', '2']) await create({ shipmentReference });
@@ -127,10 +132,21 @@ describe('GET /trackers', () => {
     expect(body.data.trackers.map(({ shipmentReference }) => shipmentReference)).toEqual(references);
   });
 
+  it('101 trackers, and neither page nor limit → the oldest 100', async () => {
+    const { fake, call } = makeFake();
+    const items = Array.from({ length: 101 }, (_, index) => ({
+      trackingNumber: `RR${100_000_000 + index}CN`,
+    }));
+    await call('POST', '/trackers/bulk', items.slice(0, 100));
+    await call('POST', '/trackers/bulk', items.slice(100));
+    const { trackers } = (await call('GET', '/trackers')).body.data;
+    expect(trackers).toEqual(fake.trackers.slice(0, 100));
+  });
+
   it.each([
-    ['page=1', 'missing_mandatory_field'],
-    ['limit=10', 'missing_mandatory_field'],
     ['page=1&limit=501', 'validation_error'],
+    ['page=0', 'validation_error'],
+    ['limit=', 'validation_error'],
     ['page=x&limit=1', 'validation_error'],
     ['page=1&limit=1&sort=2', 'validation_error'],
   ])('%s → 400 %s', async (query, code) => {

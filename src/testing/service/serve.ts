@@ -98,9 +98,6 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     return succeed(201, { tracker: buildTrackerRecord(tracker, state.now()) });
   },
   'trackers.list': ({ query }, state) => {
-    for (const field of ['page', 'limit'])
-      if (query[field] === undefined)
-        throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
     const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
     const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
     const {
