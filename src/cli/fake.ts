@@ -58,8 +58,7 @@ const MAX_COUNT = 1_000_000;
 const MAX_KEYS = 20;
 /** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
-/** Shortens the six days of attempts (docs/service.md 8.5) to half a minute, which is enough to restart a receiver. */
-const RETRY_SPEED = 16_000;
+/** The sender gives up after this many attempts. */
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
 const STOP_GRACE_MS = 1000;
@@ -197,7 +196,7 @@ async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
       shuffle: flags.shuffle ?? false,
       seed,
       concurrency: CONCURRENT_PUSHES,
-      until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
+      until2xx: { maxAttempts: MAX_ATTEMPTS },
       onSent: (sent, pushes) => terminal.print(formatPush(sent, pushes, Date.now(), colours)),
     }).start();
   terminal.print(formatGreeting(server.url, flags, colours));

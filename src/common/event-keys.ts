@@ -27,7 +27,7 @@ export function buildEventKey(
 }
 
 /**
- * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same
+ * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` may be the same
  * for all pushes of a tracker (docs/service.md 8.13). Query and fragment of the `downloadUrl` are left out, because each push has a
  * new signature there.
  */

@@ -10,7 +10,7 @@ export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 const webhookMetadataSchema = namedRecord<WebhookMetadata>()({
   /** ISO 8601 date-time. */
   generatedAt: nullish(z.string()),
-  /** The same in all pushes of a tracker (docs/service.md 8.13), so it identifies the tracker and not the push. */
+  /** Do not skip messages by it: it may be the same in all pushes of a tracker (docs/service.md 8.13). */
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
 });

@@ -65,6 +65,11 @@ export interface FakeTrackingServiceOptions {
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
   readonly webhooks?: boolean;
+  /**
+   * True puts all events that a tracker discovers at the same time into one item of a webhook. Default false: one item for each
+   * event, as the service does (docs/service.md 8.2).
+   */
+  readonly groupEvents?: boolean;
   /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
   /** Scenarios run this many times faster than real time; at least 1. Default 1; `Infinity` runs them at once. */
@@ -171,6 +176,7 @@ const fakeOptions = z.strictObject({
     .prefault(0)
     .transform((latency) => (typeof latency === 'function' ? latency : () => latency)),
   webhooks: z.boolean().default(true),
+  groupEvents: z.boolean().default(false),
   play: z
     .union([playOption, z.array(playOption)], playRule)
     .prefault([])

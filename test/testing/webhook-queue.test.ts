@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts';
 
@@ -10,15 +11,45 @@ function readEventIds(fake: Fake): (string | null | undefined)[][] {
 }
 
 describe('fake.webhooks', () => {
-  it('events added together → one push, newest first; a later event → a second push', async () => {
+  it('events added together, and a later event → a push for each, oldest first', async () => {
     const { fake, create } = makeFake();
     await create();
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }).deliver({ eventId: 'c' });
-    expect(readEventIds(fake)).toEqual([['b', 'a'], ['c']]);
+    const [older, newer] = ['2026-03-08', '2026-03-09'];
+    fake
+      .shipment(NUMBER)
+      .addEvent({ eventId: 'b', occurrenceDatetime: newer }, { eventId: 'a', occurrenceDatetime: older })
+      .deliver({ eventId: 'c' });
+    expect(readEventIds(fake)).toEqual([['a'], ['b'], ['c']]);
     expect(fake.webhooks.pending).toMatchObject([
+      { item: { shipment: { statusMilestone: 'in_transit' } } },
       { item: { shipment: { statusMilestone: 'in_transit' } } },
       { item: { shipment: { statusMilestone: 'delivered' } } },
     ]);
+  });
+
+  it('groupEvents, events added together → one push, newest first; a later event → a second push', async () => {
+    const { fake, create } = makeFake({ groupEvents: true });
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }).deliver({ eventId: 'c' });
+    expect(readEventIds(fake)).toEqual([['b', 'a'], ['c']]);
+  });
+
+  it('any events, added together or not → each in one push of its own', async () => {
+    const batches = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }));
+    await fc.assert(
+      fc.asyncProperty(batches, fc.boolean(), async (days, isEarly) => {
+        const { fake, create, advance } = makeFake();
+        if (!isEarly) await create();
+        for (const batch of days)
+          fake.shipment(NUMBER).addEvent(...batch.map((day) => ({ occurrenceDatetime: `2026-03-0${day}` })));
+        if (isEarly) await create();
+        advance(10_000);
+        const pushed = readEventIds(fake);
+        expect(pushed.every(({ length }) => length === 1)).toBe(true);
+        const { events } = fake.shipment(NUMBER);
+        expect(pushed.flat().toSorted()).toEqual(events.map(({ eventId }) => eventId).toSorted());
+      }),
+    );
   });
 
   it('an older event added later → its push shows the shipment as of the newest event', async () => {
@@ -105,13 +136,13 @@ describe('fake.webhooks', () => {
     expect(readEventIds(fake)).toEqual([['a']]);
   });
 
-  it('an event before the creation and an event before the first results → one push with both', async () => {
+  it('an event before the creation and an event before the first results → both are pushed with these', async () => {
     const { fake, create, advance } = makeFake();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' });
     await create();
     fake.shipment(NUMBER).addEvent({ eventId: 'b' });
     advance(10_000);
-    expect(readEventIds(fake)).toEqual([['b', 'a']]);
+    expect(readEventIds(fake)).toEqual([['a'], ['b']]);
   });
 
   it('no tracker, an archived tracker, or no registered URL → no push is queued', async () => {
@@ -148,8 +179,8 @@ describe('fake.webhooks', () => {
 });
 
 describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
-  async function withPushes() {
-    const made = makeFake();
+  async function withPushes(options: Parameters<typeof makeFake>[0] = {}) {
+    const made = makeFake(options);
     const id = await made.createId({ clientTrackerId: 'mine' });
     made.fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
     made.fake.webhooks.take();
@@ -161,30 +192,28 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     return { ...made, resend };
   }
 
-  it('two resends, by either id → all pushes are queued again each time, with the same events and one message id', async () => {
+  it('two resends, by either id → all pushes are queued again each time, with the same events and message ids', async () => {
     const { fake, resend } = await withPushes();
+    const sent = fake.webhooks.history.map(({ item }) => item);
     for (const path of ['mine?searchBy=clientTrackerId', undefined]) {
       expect(await resend(path)).toEqual([201, 2]);
       expect(readEventIds(fake)).toEqual([['a'], ['b']]);
-      fake.webhooks.take();
+      expect(fake.webhooks.take().map(({ item }) => item)).toEqual(sent);
     }
-    // All pushes of a tracker have one id (docs/service.md 8.13), so nobody can deduplicate by it.
-    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(1);
   });
 
-  it('pushes of two trackers → two message ids', async () => {
-    const { fake, createId } = await withPushes();
-    await createId({ trackingNumber: OTHER_NUMBER });
-    fake.shipment(OTHER_NUMBER).addEvent();
-    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
-  });
-
-  it('a push with two events and a proof of delivery → totalResent counts the two events', async () => {
-    const { fake, resend } = await withPushes();
-    fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
-    fake.webhooks.take();
-    expect([await resend(), fake.webhooks.pending.length]).toEqual([[201, 4], 4]);
-  });
+  it.each([
+    [false, 5],
+    [true, 4],
+  ])(
+    'two more events (groupEvents: %s) and a proof → totalResent counts the events',
+    async (groupEvents, pushes) => {
+      const { fake, resend } = await withPushes({ groupEvents });
+      fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
+      fake.webhooks.take();
+      expect([await resend(), fake.webhooks.pending.length]).toEqual([[201, 4], pushes]);
+    },
+  );
 
   it('pushes of another tracker → not sent again', async () => {
     const { fake, createId, resend } = await withPushes();

@@ -254,7 +254,9 @@ export class FakeState {
     const results = buildResults(tracker.shipment, tracker);
     const isDelivered = results.shipment?.statusMilestone === 'delivered';
     tracker.trackedUntilMs = atMs + (isDelivered ? TRACKED_AFTER_DELIVERY_MS : TRACKED_AFTER_EVENT_MS);
-    this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: sortEvents(events).reverse() });
+    const oldestFirst = sortEvents(events);
+    const items = this.options.groupEvents ? [oldestFirst.reverse()] : oldestFirst.map((event) => [event]);
+    for (const item of items) this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: item });
   }
 
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
@@ -262,9 +264,8 @@ export class FakeState {
     // Each push of a tracker is generated later than the push before, so that receivers can tell which is newer.
     tracker.generatedAtMs = Math.max(atMs, tracker.generatedAtMs + 1);
     const generatedAt = new Date(tracker.generatedAtMs).toISOString();
-    // All pushes of a tracker have one `messageId` (docs/service.md 8.13).
-    const messageId = this.ids.generate(`message of ${tracker.trackerId}`, 0);
-    const metadata = { generatedAt, messageId, topic };
+    // A redelivery and a resend send the same item, so they keep its `messageId` (docs/service.md 8.13).
+    const metadata = { generatedAt, messageId: this.ids.next('message'), topic };
     this.webhooks.add(tracker.trackerId, { metadata, tracker: buildWebhookTracker(tracker), ...content });
   }
 }

@@ -51,7 +51,7 @@ export class FakeShipment {
   }
 
   /**
-   * Adds events. Every tracker of the number, or only the chosen tracker, pushes them as one webhook.
+   * Adds events. Every tracker of the number, or only the chosen tracker, pushes each of them as a webhook.
    *
    * @param events - in any order; default: one event in transit. A missing id, time, order or status is filled in.
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })

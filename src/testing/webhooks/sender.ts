@@ -19,14 +19,15 @@ import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
 
-/** The service stops after this many attempts. Waits double up to a maximum, and take 5.9 days in all (docs/service.md 8.5). */
+/** The service stops after this many attempts. With these waits, they take 5.9 days in all (docs/service.md 8.5). */
 const MAX_ATTEMPTS = 20;
-const FIRST_WAIT_MS = 15_000;
-const MAX_WAIT_MS = 18 * 3_600_000;
-/** The service waits about this long for a response (docs/service.md 8.5). */
+const FIRST_WAIT_MS = 12 * 60_000;
+const WAIT_GROWTH = 1.6;
+const MAX_WAIT_MS = 12 * 3_600_000;
+/** The service waits this long for a response (docs/service.md 8.5). */
 const TIMEOUT_MS = 15_000;
-/** At this speed, the 5.9 days take about two seconds. */
-const DEFAULT_SPEED = 250_000;
+/** At this speed, the 5.9 days take half a minute, which is enough to restart a receiver. */
+const DEFAULT_SPEED = 17_000;
 const FUNCTION_URL = 'http://webhook.test/';
 
 /** The receiver of webhooks: a URL, or a function with the shape of a Fetch API handler. */
@@ -49,13 +50,13 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * `true` (or options) sends a request again until the receiver accepts it, as the service does: up to 20
-   * attempts in six days, with waits that double from 15 s to 18 hours. Default false.
-   * `speed`, at least 1, divides these waits. Default 250000: all waits together take two seconds. With 1, use fake timers.
+   * `true` (or options) sends a request again until the receiver accepts it, as the service does: up to 20 attempts in six days,
+   * with waits that grow by 1.6 from 12 minutes to 12 hours. Default false.
+   * `speed`, at least 1, divides these waits. Default 17000: all waits together take half a minute. With 1, use fake timers.
    * `maxAttempts` is the number of attempts, default 20.
    */
   readonly until2xx?: boolean | { readonly maxAttempts?: number; readonly speed?: number };
-  /** Items of `trackings[]` in a request. Default 1. */
+  /** Maximum number of items of `trackings[]` in a request; a proof of delivery is always sent alone. Default 1. */
   readonly itemsPerRequest?: number;
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
@@ -69,7 +70,7 @@ export interface SentWebhook {
   readonly attempt: number;
   /** The receiver's status; `null` when the receiver threw, could not be reached or took too long. */
   readonly status: number | null;
-  /** True for any 2xx whose JSON does not say `success: false` (docs/service.md 8.11). */
+  /** True for any 2xx whose JSON does not say `success: false`, as a boolean or as text (docs/service.md 8.11). */
   readonly succeeded: boolean;
 }
 
@@ -154,7 +155,7 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   const text = await response.text();
   const { status, headers } = response;
   const responseBody = text === '' ? null : jsonOrText(text);
-  const succeeded = response.ok && Object(responseBody).success !== false;
+  const succeeded = response.ok && ![false, 'false'].includes(Object(responseBody).success);
   return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
 }
 
@@ -171,6 +172,18 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   } catch {
     return { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   }
+}
+
+/** Puts pushes of events into groups of at most `size`. A proof of delivery is never grouped (docs/service.md 8.6). */
+function groupPushes(pushes: readonly QueuedPush[], size: number): (readonly QueuedPush[])[] {
+  const groups: QueuedPush[][] = [];
+  const isProof = ({ item }: QueuedPush) => !('events' in item);
+  for (const push of pushes) {
+    const group = groups.at(-1);
+    if (group === undefined || group.length === size || [...group, push].some(isProof)) groups.push([push]);
+    else group.push(push);
+  }
+  return groups;
 }
 
 function reportOnSentFailure(error: unknown): void {
@@ -240,7 +253,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     for (let attempt = 1; ; attempt += 1) {
       const { succeeded } = await withinConcurrency(() => sendOnce(attempt));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      await sleep(Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS) / speed);
+      await sleep(Math.min(FIRST_WAIT_MS * WAIT_GROWTH ** (attempt - 1), MAX_WAIT_MS) / speed);
     }
   }
 
@@ -248,13 +261,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   async function sendQueued(sent: SentWebhook[]) {
     // Read `fake.webhooks` each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
-    const jobs: { readonly group: QueuedPush[]; readonly order: number }[] = [];
-    for (let start = 0; start < pushes.length; start += rest.itemsPerRequest)
+    const jobs: { readonly group: readonly QueuedPush[]; readonly order: number }[] = [];
+    for (const group of groupPushes(pushes, rest.itemsPerRequest))
       for (let copy = 0; copy <= duplicates; copy += 1)
-        jobs.push({
-          group: pushes.slice(start, start + rest.itemsPerRequest),
-          order: rest.shuffle ? random() : 0,
-        });
+        jobs.push({ group, order: rest.shuffle ? random() : 0 });
     jobs.sort((a, b) => a.order - b.order);
     const accepted = new Set<QueuedPush>();
     const sendGroup = async (group: readonly QueuedPush[]) => {
