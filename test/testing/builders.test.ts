@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { BuildOptions } from '../../src/testing/builders.ts';
 import {
@@ -61,10 +63,20 @@ describe('builders', () => {
     ]);
   });
 
-  it('the events of one seed → different ids in the form of a UUID', () => {
+  it('the events of one seed → different ids', () => {
     const ids = buildTracking().events.map(({ eventId }) => eventId);
     expect(new Set(ids).size).toBe(3);
-    for (const id of ids) expect(id).toMatch(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/);
+  });
+
+  it('any seed → UUIDs of version 4 for trackers, events and shipments', () => {
+    const seeds = fc.oneof(fc.string(), fc.integer());
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const { tracker, events, shipment } = buildTracking({}, { seed });
+        const ids = [tracker?.trackerId, shipment?.shipmentId, ...events.map(({ eventId }) => eventId)];
+        for (const id of ids) expect(z.uuidv4().safeParse(id)).toMatchObject({ success: true });
+      }),
+    );
   });
 
   it('a push of events and one of a proof of delivery → what parseWebhook returns for them', () => {

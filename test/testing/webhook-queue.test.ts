@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts';
 
 type Fake = ReturnType<typeof makeFake>['fake'];
@@ -125,6 +126,16 @@ describe('fake.webhooks', () => {
     fake.shipment(NUMBER).addEvent({ eventId: 'a' });
     expect(readEventIds(fake)).toEqual([['a'], ['a']]);
     expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId)).size).toBe(2);
+  });
+
+  it('pushes of events and proofs for two trackers → a message id each, a UUID', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    await create({ shipmentReference: 'another' });
+    fake.shipment(NUMBER).addEvent().deliver().proveDelivery();
+    const ids = fake.webhooks.pending.map(({ item }) => item.metadata?.messageId);
+    expect([ids.length, new Set(ids).size]).toEqual([6, 6]);
+    expect(ids.every((id) => z.uuidv4().safeParse(id).success)).toBe(true);
   });
 
   it('events before the creation of the tracker → pushed with its first results', async () => {

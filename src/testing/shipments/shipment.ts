@@ -7,7 +7,7 @@ import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
 /**
  * Generates ids from the seed and a counter. Each kind has its own counter, so the ids of trackers do not depend on the number of
- * requests.
+ * requests. Like the ids of the service, they are UUIDs (docs/service.md 2.19); these have the form of version 4.
  */
 export class SeededIds {
   readonly #seed: string;
@@ -20,12 +20,10 @@ export class SeededIds {
   next(kind: string): string {
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
-    return this.generate(kind, count);
-  }
-
-  generate(kind: string, count: number): string {
-    const hex = createHash('sha256').update(`${this.#seed}\n${kind}\n${count}`).digest('hex');
-    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+    const hash = createHash('sha256').update(`${this.#seed}\n${kind}\n${count}`).digest();
+    const hex = hash.toString('hex');
+    const variant = (8 + (hash.readUInt8(8) & 3)).toString(16);
+    return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, `$1-$2-4$3-${variant}$4-$5`);
   }
 }
 
