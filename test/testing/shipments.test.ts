@@ -65,7 +65,25 @@ describe('fake.shipment', () => {
 
   it('an event without a courier → the courier of the previous event', () => {
     const { events } = makeFake().fake.shipment(NUMBER).addEvent({ courierCode: 'fr-post' }).addEvent();
-    expect(events[1]).toMatchObject({ courierCode: 'fr-post', sourceCode: 'fr-post' });
+    expect(events[1]).toMatchObject({ courierCode: 'fr-post', sourceCode: events[0]?.sourceCode });
+  });
+
+  it.each([
+    ['a courier', { courierCode: 'fr-post' }, { courierCode: 'fr-post', sourceCode: 'fr-post-tracking' }],
+    ['a source', { sourceCode: 'mine' }, { courierCode: null, sourceCode: 'mine' }],
+    ['both', { courierCode: 'fr-post', sourceCode: 'mine' }, { courierCode: 'fr-post', sourceCode: 'mine' }],
+    ['neither', {}, { courierCode: null, sourceCode: null }],
+  ])('addEvent with %s → courier and source are different codes', (_, input, codes) => {
+    expect(makeFake().fake.shipment(NUMBER).addEvent(input).events).toMatchObject([codes]);
+  });
+
+  it.each(SCENARIOS)('%s → sources are no courier codes', async (name) => {
+    const { fake } = makeFake();
+    const couriers = new Set(fake.couriers.map(({ courierCode }) => courierCode));
+    for (const { courierCode, sourceCode } of fake.play(NUMBER, name, AT_ONCE).events) {
+      expect(couriers).toContain(courierCode);
+      expect(couriers).not.toContain(sourceCode);
+    }
   });
 
   it('deliver → a delivered event, and tracking goes on', () => {

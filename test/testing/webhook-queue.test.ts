@@ -178,14 +178,52 @@ describe('fake.webhooks', () => {
     expect([resent.body.data.summary.totalResent, readEventIds(fake)]).toEqual([1, [['b']]]);
   });
 
-  it('proveDelivery → a push of topic tracking/pod without events', async () => {
+  it('proveDelivery → a push of topic tracking/pod without events, whose courier is the source of the events', async () => {
     const { fake, create } = makeFake();
     await create();
-    fake.shipment(NUMBER).proveDelivery({ status: 'unavailable' });
-    expect(fake.webhooks.pending).toMatchObject([
-      { item: { metadata: { topic: 'tracking/pod' }, data: { status: 'unavailable', courier: 'us-post' } } },
-    ]);
+    const shipment = fake.shipment(NUMBER).deliver({ courierCode: 'fr-post' });
+    fake.webhooks.take();
+    shipment.proveDelivery();
+    const content = { type: 'application/pdf', text: null, downloadUrl: expect.stringMatching(/\.pdf$/) };
+    const data = { status: 'found', courier: 'fr-post-tracking', content };
+    expect(fake.webhooks.pending).toMatchObject([{ item: { metadata: { topic: 'tracking/pod' }, data } }]);
     expect(fake.webhooks.pending[0]?.item).not.toHaveProperty('events');
+  });
+
+  it.each<[type: string, content: object]>([
+    ['text/plain', { text: expect.stringMatching(/\w/), downloadUrl: null }],
+    ['text/html', { text: expect.stringMatching(/<\w+>/), downloadUrl: null }],
+    ['application/pdf', { text: null, downloadUrl: expect.stringMatching(/^https:.*\.pdf$/) }],
+    ['image/png', { text: null, downloadUrl: expect.stringMatching(/^https:.*\.png$/) }],
+    ['image/jpeg', { text: null, downloadUrl: expect.stringMatching(/^https:.*\.jpg$/) }],
+  ])('proveDelivery with the type %s → the text or the file of this type', async (type, content) => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).proveDelivery({ content: { type } });
+    expect(fake.webhooks.pending[0]?.item).toMatchObject({ data: { content: { type, ...content } } });
+  });
+
+  it('proveDelivery for a number of two trackers → the source of the courier of each tracker', async () => {
+    const { fake, create } = makeFake();
+    await create({ courierCode: 'fr-post' });
+    await create({ courierCode: 'nl-post' });
+    fake.shipment(NUMBER).proveDelivery();
+    const couriers = fake.webhooks.pending.map(({ item }) => Object(item).data.courier);
+    expect(couriers).toEqual(['fr-post-tracking', 'nl-post-tracking']);
+  });
+
+  it('proveDelivery, unavailable → no content; fields of the test → kept', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    const own = { type: 'text/plain', text: 'Signed: ADA', downloadUrl: null };
+    fake
+      .shipment(NUMBER)
+      .proveDelivery({ status: 'unavailable' })
+      .proveDelivery({ content: own, courier: 'x' });
+    expect(fake.webhooks.pending.map(({ item }) => Object(item).data)).toEqual([
+      { status: 'unavailable', courier: 'us-post-tracking', content: null },
+      { status: 'found', courier: 'x', content: own },
+    ]);
   });
 });
 

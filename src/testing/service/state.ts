@@ -25,6 +25,7 @@ import {
   canRespond,
   createCouriers,
   type FakeCourier,
+  getCouriers,
   isTracked,
   mayDiscover,
   type StoredTracker,
@@ -224,9 +225,11 @@ export class FakeState {
   }
 
   pushProof(target: Target, proof: ProofOfDelivery['data'], atMs: number): void {
-    const data = { ...buildProof(target.tracker?.shipment ?? target.parcel), ...proof };
-    for (const tracker of this.findTrackers(target))
-      if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
+    for (const tracker of this.findTrackers(target).filter((each) => isTracked(each, atMs))) {
+      const [courierCode] = getCouriers(tracker);
+      const data = buildProof(tracker.shipment, proof, courierCode);
+      this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
+    }
   }
 
   resend(trackerId: string): number {

@@ -146,10 +146,21 @@ const MATCHED_FIELDS = [
   'restriction',
 ];
 
+/** Returns the couriers to which a tracker is restricted; none if it shows the events of every courier. */
+function getRestriction({ restriction, courierCodes }: TrackerPayload): readonly string[] {
+  if (restriction === null || restriction === 'false') return [];
+  return restriction === 'true' ? courierCodes : restriction.split(',');
+}
+
+/** Returns the couriers that a tracker names: those to which it is restricted, or else its list. */
+export function getCouriers(tracker: TrackerPayload): readonly string[] {
+  const restriction = getRestriction(tracker);
+  return restriction.length > 0 ? restriction : tracker.courierCodes;
+}
+
 /** False when the tracker is restricted to other couriers. An event without a courier is open to every tracker. */
-export function mayDiscover({ restriction, courierCodes }: TrackerPayload, event: Partial<TrackingEvent>) {
-  if (restriction === null || restriction === 'false') return true;
-  const codes = restriction === 'true' ? courierCodes : restriction.split(',');
+export function mayDiscover(tracker: TrackerPayload, event: Partial<TrackingEvent>): boolean {
+  const codes = getRestriction(tracker);
   return codes.length === 0 || !event.courierCode || codes.includes(event.courierCode.toLowerCase());
 }
 

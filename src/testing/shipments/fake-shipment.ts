@@ -92,7 +92,9 @@ export class FakeShipment {
    * Queues a proof of delivery (topic `tracking/pod`) for every tracker of the number, or only for the chosen tracker. A tracker
    * that has stopped gets none.
    *
-   * @param proof - its fields; default: a signature to download
+   * @param proof - its fields; default: a PDF to download. If you set the `type` of the `content`, the fake adds a text or a
+   * `downloadUrl`
+   * @example shipment.proveDelivery({ content: { type: 'image/png' } })
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
     return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));

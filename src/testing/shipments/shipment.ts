@@ -57,6 +57,11 @@ function fillStatus({ statusMilestone = 'in_transit', ...input }: EventInput): E
   return { statusCode, statusCategory, status, statusMilestone };
 }
 
+/** Names the source of the data of a courier, which is not the courier code (docs/service.md 2.20). */
+function toSourceCode(courierCode: string | null): string | null {
+  return courierCode === null ? null : `${courierCode}-tracking`;
+}
+
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
@@ -74,7 +79,7 @@ export class ShipmentState {
   }
 
   add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
-    const courierCode = input.courierCode ?? this.events.at(-1)?.courierCode ?? null;
+    const { courierCode = this.events.at(-1)?.courierCode ?? null } = input;
     const event: TrackingEvent = {
       eventId: input.eventId ?? ids.next('event'),
       trackingNumber: this.trackingNumber,
@@ -83,7 +88,7 @@ export class ShipmentState {
       occurrenceDatetime: new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z'),
       order: this.events.length,
       location: null,
-      sourceCode: courierCode,
+      sourceCode: toSourceCode(courierCode),
       courierCode,
       ...fillStatus(input),
       ...input,
@@ -162,10 +167,32 @@ export function buildResults(state: ShipmentState, places: Places, events = stat
   };
 }
 
-export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDelivery['data'] {
-  const downloadUrl = `https://tracking.test/proofs/${trackingNumber}.pdf`;
-  const content = { type: 'signature', text: null, downloadUrl };
-  return { status: 'found', courier: events.at(-1)?.courierCode ?? 'us-post', content };
+/** The types of a proof that has a file to download, with the ends of the names of these files (docs/service.md 8.6). */
+const FILE_TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['application/pdf', 'pdf'],
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpg'],
+]);
+const PROOF_TEXTS: ReadonlyMap<unknown, string> = new Map([
+  ['text/plain', 'Signed by the recipient'],
+  ['text/html', '<p>Signed by the recipient</p>'],
+]);
+
+/** Builds a proof, by default one with a PDF. The content gets the text or the file that fits its type. */
+export function buildProof(
+  { trackingNumber, events }: ShipmentState,
+  proof: ProofOfDelivery['data'] = {},
+  courierCode = 'us-post',
+): ProofOfDelivery['data'] {
+  const { status = 'found' } = proof;
+  const courier = events.at(-1)?.sourceCode ?? toSourceCode(courierCode);
+  const type = proof.content?.type ?? 'application/pdf';
+  const extension = FILE_TYPES.get(type);
+  const downloadUrl =
+    extension === undefined ? null : `https://tracking.test/proofs/${trackingNumber}.${extension}`;
+  const content = { type, text: PROOF_TEXTS.get(type) ?? null, downloadUrl, ...proof.content };
+  const isMissing = status === 'unavailable' || proof.content === null;
+  return { status, courier, ...proof, content: isMissing ? null : content };
 }
 
 const HOUR_MS = 3_600_000;
