@@ -68,7 +68,7 @@ describe.each(['/trackers', '/trackers/track'])(
         { shippingDate: '2026-03-01T08:00:00Z' },
         { shippingDate: '2026-03-01' },
       ],
-      ['the same country in alpha-3', REUSED, { originCountryCode: 'CHN' }, { originCountryCode: 'cn' }],
+      ['the same country in alpha-3', REUSED, { originCountryCode: 'CHN' }, { originCountryCode: 'CN' }],
       ['the couriers in another order', REUSED, { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }],
       ['one courier as a string', REUSED, { courierCode: 'a' }, { courierCode: ['a'] }],
       ['an empty list of couriers for none', REUSED, { courierCode: [] }, {}],

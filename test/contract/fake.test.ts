@@ -28,7 +28,7 @@ const STATES: Readonly<Record<string, State>> = {
       clientTrackerId: 'order-1042',
       shipmentReference: 'basket 7',
       originCountryCode: 'CHN',
-      destinationCountryCode: 'us',
+      destinationCountryCode: 'US',
       destinationPostCode: '94901',
       shippingDate: '2026-03-01',
       recipient: { name: 'Ada', email: 'ada@example.test' },

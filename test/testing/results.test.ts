@@ -65,7 +65,7 @@ describe('GET /trackers/{trackerId}/results', () => {
 
   it('countries of the tracker → those of the shipment in alpha-2; add-ons are absent, not null', async () => {
     const { shipment, createId, readResults } = makeWithResults();
-    const id = await createId({ originCountryCode: 'chn', destinationCountryCode: 'USA' });
+    const id = await createId({ originCountryCode: 'CHN', destinationCountryCode: 'USA' });
     shipment.addEvent();
     const tracking = await readResults(id);
     expect(tracking.shipment).toMatchObject({ originCountryCode: 'CN', destinationCountryCode: 'US' });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import type { FakeTrackingServiceOptions, RecordedRequest } from '../../src/testing/index.ts';
 import { makeFake, NUMBER, refusal, sampleCalls } from './make-fake.ts';
@@ -219,7 +220,33 @@ describe('countries', () => {
     expect(known.filter((code) => names.of(code) === code)).toEqual([]);
   });
 
-  it.each(['CHN CN', 'DEU DE', 'GBR GB', 'AUT AT', 'AUS AU', 'XKX XK', 'fra FR'])(
+  it.each(['us', 'Us', 'usa', 'UsA', ' US', 'XX', 'EU'])(
+    '%j, on every endpoint that takes a country → 400 validation_error',
+    async (code) => {
+      const { call, createId } = makeFake({ plans: { perCall: true } });
+      const id = await createId({ trackingNumber: 'LA680658838NL' });
+      for (const field of ['originCountryCode', 'destinationCountryCode']) {
+        const input = { trackingNumber: NUMBER, [field]: code };
+        for (const path of ['/trackers', '/trackers/track', '/tracking/search'])
+          expect(refusal(await call('POST', path, input))).toEqual([400, 'validation_error']);
+        expect(refusal(await call('PATCH', `/trackers/${id}`, { [field]: code }))).toEqual([
+          400,
+          'validation_error',
+        ]);
+        const { status, body } = await call('POST', '/trackers/bulk', [input]);
+        expect([status, body.data[0]?.errors?.[0]?.code]).toEqual([400, 'validation_error']);
+      }
+    },
+  );
+
+  it('lower case given to the client → sent in upper case, and accepted', async () => {
+    const { fake } = makeFake();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    await client.trackers.create({ trackingNumber: NUMBER, destinationCountryCode: 'us' });
+    expect(fake.requests).toMatchObject([{ status: 201, body: { destinationCountryCode: 'US' } }]);
+  });
+
+  it.each(['CHN CN', 'DEU DE', 'GBR GB', 'AUT AT', 'AUS AU', 'XKX XK', 'FRA FR'])(
     '%s → the same country',
     async (codes) => {
       const [alpha3, alpha2] = codes.split(' ');

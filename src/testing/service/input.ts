@@ -30,9 +30,9 @@ for (const codes of COUNTRIES.trim().split(/\s+/)) {
   alpha2ByCode.set(codes.slice(-3), alpha2);
 }
 
-/** Converts an alpha-2 or alpha-3 code, upper or lower case, to alpha-2 as in responses; `undefined` for no country. */
+/** Converts an alpha-2 or alpha-3 code in upper case to alpha-2 as in responses; `undefined` for any other text. */
 export function toAlpha2(code: string): string | undefined {
-  return alpha2ByCode.get(code.toUpperCase());
+  return alpha2ByCode.get(code);
 }
 
 /** Returns the calendar day of an ISO 8601 date: in UTC where the date names a zone, else as written. */
@@ -63,12 +63,13 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
 
 type DatedPlace = Pick<TrackerRequest, 'shippingDate' | 'originCountryCode' | 'destinationCountryCode'>;
 
-function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
+/** @param value - as it was sent, because the schema turns lower case into upper case (docs/service.md 3.4) */
+function findPlaceErrors(input: DatedPlace, value: unknown, nowMs: number): ApiErrorItem[] {
   const errors: ApiErrorItem[] = [];
   for (const field of ['originCountryCode', 'destinationCountryCode'] as const) {
-    const code = input[field];
-    if (code !== undefined && toAlpha2(code) === undefined)
-      errors.push({ code: 'validation_error', message: `\`${field}\` is not a country code of ISO 3166-1.` });
+    const message = `\`${field}\` is not a country code of ISO 3166-1 in upper case.`;
+    if (input[field] !== undefined && toAlpha2(Object(value)[field]) === undefined)
+      errors.push({ code: 'validation_error', message });
   }
   const { shippingDate } = input;
   const oldestDay = new Date(nowMs - MAX_SHIPPING_AGE_DAYS * DAY_MS).toISOString().slice(0, 10);
@@ -90,7 +91,7 @@ export function validateAt<T extends DatedPlace>(nowMs: number, schema: z.ZodTyp
   const input = isOld
     ? { ...validate(schema, { ...Object(value), shippingDate: today }), shippingDate }
     : validate(schema, value);
-  const errors = findPlaceErrors(input, nowMs);
+  const errors = findPlaceErrors(input, value, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);
   return input;
 }
