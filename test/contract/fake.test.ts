@@ -148,6 +148,7 @@ test('a push that failed, one that was accepted and one that waits → the docum
   const { body, headers } = await call('GET', `/trackers/${trackerId}/webhook-history/download`);
   const filename = `webhook-history-${NUMBER}-20260310.json`;
   expect(headers.get('content-disposition')).toBe(`attachment; filename="${filename}"`);
+  expect(headers.get('access-control-expose-headers')).toBe('Content-Disposition');
   expect(body.metadata).toEqual({
     trackingNumber: NUMBER,
     trackerId,

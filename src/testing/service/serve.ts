@@ -192,7 +192,11 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     }));
     const day = new Date(state.now()).toISOString().slice(0, 10).replaceAll('-', '');
     const filename = `webhook-history-${trackingNumber}-${day}.json`;
-    const headers = { 'content-disposition': `attachment; filename="${filename}"` };
+    const headers = {
+      'content-disposition': `attachment; filename="${filename}"`,
+      // Lets a web page read the name of the file.
+      'access-control-expose-headers': 'Content-Disposition',
+    };
     return toJsonResponse(200, { metadata, webhooks }, headers);
   },
   'tracking.search': ({ bodyText }, state) => {
