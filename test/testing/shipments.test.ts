@@ -361,6 +361,133 @@ describe('fake.play', () => {
   });
 });
 
+describe('the courier of the events of a scenario', () => {
+  const readCouriers = async ({ call }: ReturnType<typeof makeFake>, id: string) => {
+    const { events } = (await call('GET', `/trackers/${id}/results`)).body.data.trackings[0];
+    return new Set(events.map(({ courierCode, sourceCode }) => `${courierCode} ${sourceCode}`));
+  };
+  const ROUTE = ['us-post us-post-tracking', 'cn-post cn-post-tracking'];
+
+  it.each<[string, object, string[]]>([
+    ['no courier', {}, ROUTE],
+    ['one courier', { courierCode: 'fr-post' }, ['fr-post fr-post-tracking']],
+    ['a courier that the fake does not have', { courierCode: 'dhl' }, ['dhl dhl-tracking']],
+    ['both couriers of the route', { courierCode: ['cn-post', 'us-post'] }, ROUTE],
+    [
+      'one courier of the route, and another',
+      { courierCode: ['fr-post', 'us-post'] },
+      ['us-post us-post-tracking', 'fr-post fr-post-tracking'],
+    ],
+    [
+      'a restriction',
+      { courierCode: 'fr-post', settings: { restrictTrackingToCourierCode: true } },
+      ['fr-post fr-post-tracking'],
+    ],
+    [
+      'a restriction to a list',
+      { settings: { restrictTrackingToCourierCode: ['dhl'] } },
+      ['dhl dhl-tracking'],
+    ],
+  ])('a tracker with %s → couriers and sources $2', async (_, input, couriers) => {
+    const before = makeFake();
+    before.fake.play(NUMBER, 'delivered', AT_ONCE);
+    const early = await before.createId(input);
+    before.advance(10_000);
+    const after = makeFake();
+    const late = await after.createId(input);
+    after.fake.play(NUMBER, 'delivered', AT_ONCE);
+    expect(await readCouriers(before, early)).toEqual(new Set(couriers));
+    expect(await readCouriers(after, late)).toEqual(new Set(couriers));
+    const pushed = after.fake.webhooks.pending.flatMap(({ item }) => ('events' in item ? item.events : []));
+    expect(new Set(pushed.map((event) => `${event.courierCode} ${event.sourceCode}`))).toEqual(
+      new Set(couriers),
+    );
+  });
+
+  it('two trackers of a number with different couriers → each has events of its own courier, with the same ids', async () => {
+    const { fake, call, create } = makeFake();
+    await create({ courierCode: 'fr-post' });
+    await create({ courierCode: 'us-post' });
+    fake.play(NUMBER, 'delivered', AT_ONCE);
+    const { trackings } = (await call('GET', `/trackers/search/${NUMBER}/results`)).body.data;
+    const couriers = trackings.map(({ events }) => new Set(events.map(({ courierCode }) => courierCode)));
+    expect(couriers).toEqual([new Set(['fr-post']), new Set(['us-post'])]);
+    const [ids, otherIds] = trackings.map(({ events }) => events.map(({ eventId }) => eventId));
+    expect(ids).toEqual(otherIds);
+  });
+
+  it('events of the test after those of a scenario → a named courier stays, otherwise the courier of the tracker', async () => {
+    const made = makeFake();
+    const trackerId = await made.createId({ courierCode: 'fr-post' });
+    made.fake.play(NUMBER, 'delivered');
+    made.advance(HOUR_MS);
+    made.fake.shipment(NUMBER).addEvent().addEvent({ courierCode: 'nl-post' }).addEvent();
+    expect(made.fake.shipment({ trackerId }).events.map(({ courierCode }) => courierCode)).toEqual([
+      'fr-post',
+      'fr-post',
+      'nl-post',
+      'nl-post',
+    ]);
+  });
+
+  it('a per-call search with a courier → events of this courier', async () => {
+    const { fake, call } = makeFake({ plans: { perCall: true } });
+    fake.play(NUMBER, 'delivered', AT_ONCE);
+    const input = { trackingNumber: NUMBER, courierCode: 'fr-post' };
+    const { events } = (await call('POST', '/tracking/search', input)).body.data.trackings[0];
+    expect(new Set(events.map(({ courierCode }) => courierCode))).toEqual(new Set(['fr-post']));
+  });
+});
+
+describe('the sample numbers of the service', () => {
+  it.each(STATUS_MILESTONES)(
+    'a sample of the milestone %s → ends with it, whatever its last three digits',
+    async (milestone) => {
+      for (const digits of ['000', '742']) {
+        const { fake, track } = makeFake({ play: 'customs' });
+        const trackingNumber = `SHIP24_SAMPLE_${milestone.toUpperCase()}_${digits}`;
+        const [tracking] = (await track({ trackingNumber })).body.data.trackings;
+        expect(tracking.shipment.statusMilestone).toBe(milestone);
+        expect(tracking.events[0]?.statusMilestone).toBe(milestone === 'pending' ? undefined : milestone);
+        expect(fake.webhooks.pending).toHaveLength(tracking.events.length);
+      }
+    },
+  );
+
+  it('delivered → each milestone on the way, a day apart, and nothing in the future', async () => {
+    const { clock, track, advance } = makeFake();
+    const [{ events }] = (await track({ trackingNumber: 'SHIP24_SAMPLE_DELIVERED_000' })).body.data.trackings;
+    expect(events.map(({ statusMilestone }) => statusMilestone)).toEqual([
+      'delivered',
+      'out_for_delivery',
+      'in_transit',
+      'info_received',
+    ]);
+    const times = events.map(({ occurrenceDatetime }) => Date.parse(occurrenceDatetime ?? ''));
+    expect(times.map((time) => (clock.nowMs - time) / HOUR_MS)).toEqual([1, 25, 49, 73]);
+    advance(30 * DAY_MS);
+    const again = await track({ trackingNumber: 'SHIP24_SAMPLE_DELIVERED_000' });
+    expect(again.body.data.trackings[0].events).toEqual(events);
+  });
+
+  it.each(['SHIP24_SAMPLE_LOST_000', 'SHIP24_SAMPLE_DELIVERED_00', 'MY_SHIP24_SAMPLE_DELIVERED_000'])(
+    '%s, which is no sample number → no events',
+    async (trackingNumber) => {
+      const [tracking] = (await makeFake().track({ trackingNumber })).body.data.trackings;
+      expect(tracking.events).toEqual([]);
+    },
+  );
+
+  it('a sample number → uses quota like any other number; a per-call search finds it, too', async () => {
+    const { call, track } = makeFake({ plans: { perShipment: { quota: 1 }, perCall: true } });
+    const input = { trackingNumber: 'SHIP24_SAMPLE_EXCEPTION_001' };
+    expect((await track(input)).status).toBe(201);
+    expect((await track({ trackingNumber: 'SHIP24_SAMPLE_EXCEPTION_002' })).status).toBe(403);
+    const { trackings } = (await call('POST', '/tracking/search', input)).body.data;
+    expect(trackings).toMatchObject([{ shipment: { statusMilestone: 'exception' }, events: { length: 4 } }]);
+  });
+});
+
 describe('the option `play`', () => {
   it('any number of shipments that begin at any times → events in the order of their times, then of the shipments', async () => {
     await fc.assert(

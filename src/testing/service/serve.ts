@@ -209,7 +209,8 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const { couriers } = state;
     const parcel = state.askCouriers(input.trackingNumber);
     const isKnown = canRespond(couriers, hints) && canRespondAtOnce(couriers, hints, parcel.courierCodes);
-    return succeed(201, { trackings: [buildResults(parcel, hints, isKnown ? parcel.events : [])] });
+    const events = isKnown ? parcel.showEvents(parcel.events, hints.courierCodes) : [];
+    return succeed(201, { trackings: [buildResults(parcel, hints, events)] });
   },
   // Works without the per-shipment plan, too: clients of both plans need the courier codes.
   'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),

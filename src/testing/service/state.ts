@@ -172,7 +172,13 @@ export class FakeState {
     parcel.stopsFirstTracker = false;
   }
 
-  addEvents({ parcel, tracker }: Target, inputs: readonly EventInput[], atMs: number): void {
+  /** @param isPlayed - true for the events of a scenario */
+  addEvents(
+    { parcel, tracker }: Target,
+    inputs: readonly EventInput[],
+    atMs: number,
+    isPlayed = false,
+  ): void {
     if (tracker !== undefined) {
       this.fetchResults(tracker, atMs);
       if (!isTracked(tracker, atMs)) return;
@@ -181,7 +187,7 @@ export class FakeState {
       this.#pushEvents(tracker, added, atMs);
       return;
     }
-    const events = inputs.map((input) => parcel.add(input, this.ids, atMs));
+    const events = inputs.map((input) => parcel.add(input, this.ids, atMs, isPlayed));
     for (const each of this.findTrackers({ parcel })) {
       if (each.isFetched) this.#discover(each, events, atMs);
       else this.fetchResults(each, atMs);
@@ -218,7 +224,7 @@ export class FakeState {
       this.#schedule.add(startMs + afterMs / speed, (atMs) => {
         if (event === 'stop') return this.stopTracking({ parcel }, atMs);
         const occurrenceDatetime = formatTime(writtenStartMs + afterMs, timeStyle);
-        this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs);
+        this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs, true);
       });
     }
     this.now();
@@ -247,7 +253,8 @@ export class FakeState {
 
   #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
     if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
-    const events = known.filter((event) => mayDiscover(tracker, event));
+    const shown = this.getParcel(tracker.trackingNumber).showEvents(known, getCouriers(tracker));
+    const events = shown.filter((event) => mayDiscover(tracker, event));
     tracker.shipment.events.push(...events);
     this.#pushEvents(tracker, events, atMs);
   }

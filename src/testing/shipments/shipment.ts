@@ -104,6 +104,31 @@ export class KnownParcel extends ShipmentState {
   hasScenario = false;
   /** True when a test stopped tracking before there was a tracker. */
   stopsFirstTracker = false;
+  /** The events whose courier no test has named: those of scenarios, and events that took over their courier. */
+  readonly #playedEvents = new Set<TrackingEvent>();
+
+  override add(input: EventInput, ids: SeededIds, atMs: number, isPlayed = false): TrackingEvent {
+    const previous = this.events.at(-1);
+    const event = super.add(input, ids, atMs);
+    const isTakenOver =
+      input.courierCode === undefined && previous !== undefined && this.#playedEvents.has(previous);
+    if (isPlayed || isTakenOver) this.#playedEvents.add(event);
+    return event;
+  }
+
+  /**
+   * Returns the known events as a tracker with these couriers shows them: the events of a scenario are then events of one of them.
+   *
+   * @param courierCodes - empty if the tracker names no courier
+   */
+  showEvents(events: readonly TrackingEvent[], courierCodes: readonly string[]): TrackingEvent[] {
+    const [courierCode] = courierCodes;
+    return events.map((event) => {
+      const isShownAsItIs = courierCodes.some((code) => code === event.courierCode);
+      if (courierCode === undefined || isShownAsItIs || !this.#playedEvents.has(event)) return event;
+      return { ...event, courierCode, sourceCode: toSourceCode(courierCode) };
+    });
+  }
 }
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
