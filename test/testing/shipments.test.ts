@@ -156,9 +156,9 @@ describe('fake.shipment', () => {
     expect([fake.shipment(NUMBER).isTracked, fake.shipment(OTHER_NUMBER).isTracked]).toEqual([false, true]);
   });
 
-  it('update → sets fields of the shipment, also add-ons; a stopped tracker is unchanged', async () => {
+  it('update → sets fields of the shipment, also add-ons', async () => {
     const { fake, track } = makeFake();
-    const shipment = fake
+    fake
       .shipment(NUMBER)
       .addEvent()
       .update({ recipient: makeRecipient('Paris') })
@@ -168,8 +168,45 @@ describe('fake.shipment', () => {
       recipient: { city: 'Paris' },
       delivery: { service: null, aiPredictiveDeliveryDate: { to: '2026-03-12' } },
     });
-    shipment.stopTracking().update({ recipient: makeRecipient('Rome') });
-    expect(await readShipment()).toMatchObject({ recipient: { city: 'Paris' } });
+  });
+
+  it.each<[string, (made: ReturnType<typeof makeFake>, id: string) => unknown]>([
+    ['stopTracking', ({ fake }) => fake.shipment(NUMBER).stopTracking()],
+    ['a scenario at infinite speed', ({ fake }) => fake.play(NUMBER, 'delivered', AT_ONCE)],
+    ['the end of a scenario', ({ fake, advance }) => [fake.play(NUMBER, 'customs'), advance(6 * DAY_MS)]],
+    [
+      '14 days after a delivery',
+      ({ fake, advance }) => [fake.shipment(NUMBER).deliver(), advance(14 * DAY_MS)],
+    ],
+    ['isSubscribed: false', ({ call }, id) => call('PATCH', `/trackers/${id}`, { isSubscribed: false })],
+  ])('update after %s → ConfigurationError that says why, and nothing is changed', async (_, stop) => {
+    const made = makeFake();
+    const trackerId = await made.createId();
+    await stop(made, trackerId);
+    for (const key of [NUMBER, { trackerId }]) {
+      const update = () => made.fake.shipment(key).update({ recipient: makeRecipient('Rome') });
+      expect(update).toThrow(ConfigurationError);
+      expect(update).toThrow(`Tracking of ${NUMBER} has stopped, so \`update\` changes nothing`);
+    }
+    const { body } = await made.call('GET', `/trackers/${trackerId}/results`);
+    expect(body.data.trackings[0].shipment.recipient).toBeNull();
+  });
+
+  it('update before a tracker exists, after a scenario at infinite speed → shown by the first tracker', async () => {
+    const { fake, track } = makeFake();
+    fake.play(NUMBER, 'delivered', AT_ONCE).update({ recipient: makeRecipient('Paris') });
+    const [tracking] = (await track()).body.data.trackings;
+    expect(tracking).toMatchObject({ shipment: { recipient: { city: 'Paris' } }, events: { length: 6 } });
+  });
+
+  it('update of a number with a stopped and a tracked tracker → changes the tracked one', async () => {
+    const { fake, call, createId } = makeFake();
+    const stopped = await createId();
+    await createId({ shipmentReference: 'another' });
+    fake.shipment({ trackerId: stopped }).stopTracking();
+    fake.shipment(NUMBER).update({ recipient: makeRecipient('Paris') });
+    const { trackings } = (await call('GET', `/trackers/search/${NUMBER}/results`)).body.data;
+    expect(trackings.map(({ shipment }) => shipment.recipient?.city)).toEqual([undefined, 'Paris']);
   });
 });
 

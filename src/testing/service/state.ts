@@ -1,4 +1,5 @@
 import { EVENTS_TOPIC } from '../../common/event-keys.ts';
+import { ConfigurationError } from '../../errors.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { DAY_MS, type TrackerRequest, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
@@ -196,9 +197,15 @@ export class FakeState {
 
   setFields(target: Target, fields: Partial<Shipment>, nowMs: number): void {
     const { parcel, tracker } = target;
+    const trackers = this.findTrackers(target);
+    const tracked = trackers.filter((each) => isTracked(each, nowMs));
+    if (trackers.length > 0 && tracked.length === 0)
+      throw new ConfigurationError(
+        `Tracking of ${parcel.trackingNumber} has stopped, so \`update\` changes nothing; call \`update\` before it stops ` +
+          '(a scenario stops it an hour after its last event, and with `speed: Infinity` at once)',
+      );
     if (tracker === undefined) parcel.fields = { ...parcel.fields, ...fields };
-    for (const { shipment } of this.findTrackers(target).filter((each) => isTracked(each, nowMs)))
-      shipment.fields = { ...shipment.fields, ...fields };
+    for (const { shipment } of tracked) shipment.fields = { ...shipment.fields, ...fields };
   }
 
   stopTracking(target: Target, atMs: number): void {

@@ -82,6 +82,7 @@ export class FakeShipment {
    * Sets fields of the shipment; they replace the values that come from events and trackers.
    *
    * @param fields - the fields to set; others stay
+   * @throws ConfigurationError if tracking has stopped for every tracker of the number, or for the chosen tracker
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: { to: '2026-03-09' } } })
    */
   update(fields: Partial<Shipment>): this {
