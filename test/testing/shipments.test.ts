@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
+import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
 import type { FakeShipment, FakeTrackingService, PlayName } from '../../src/testing/index.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 

@@ -10,6 +10,7 @@ import {
   buildProof,
   buildResults,
   type EventInput,
+  findSampleHistory,
   formatTime,
   KnownParcel,
   type PlayName,
@@ -88,10 +89,19 @@ export class FakeState {
     return parcel;
   }
 
-  /** Returns what couriers know of a number. The first call for a number starts the next scenario of the option `play`. */
+  /**
+   * Returns what couriers know of a number. The first call for a number starts the next scenario of the option `play`, or adds the
+   * history of a sample number.
+   */
   askCouriers(trackingNumber: string): KnownParcel {
     const parcel = this.getParcel(trackingNumber);
     const { play: names, speed } = this.options;
+    const nowMs = this.now();
+    const sample = parcel.hasScenario ? undefined : findSampleHistory(parcel.trackingNumber, nowMs);
+    if (sample !== undefined) {
+      parcel.hasScenario = true;
+      this.addEvents({ parcel }, sample, nowMs, true);
+    }
     const name = names[this.#scenariosStarted % names.length];
     if (name === undefined || parcel.hasScenario) return parcel;
     this.#scenariosStarted += 1;

@@ -296,6 +296,27 @@ export const scenarios = {
   'never-found': [stop(720)],
 } satisfies Record<string, readonly ScenarioStep[]>;
 
+/** The milestones of a parcel that is on its way as planned. */
+const SAMPLE_WAY: readonly string[] = ['info_received', 'in_transit', 'out_for_delivery'];
+
+/**
+ * Returns the history of a sample number of the service, oldest first; undefined for any other number (docs/service.md 1.14). The
+ * history ends with the milestone that the number names. Its events lie a day apart, and the last one happened an hour ago.
+ */
+export function findSampleHistory(trackingNumber: string, nowMs: number): EventInput[] | undefined {
+  const [, name = ''] = /^SHIP24_SAMPLE_([A-Z_]+)_\d{3}$/.exec(trackingNumber) ?? [];
+  const milestone = STATUS_MILESTONES.find((known) => known === name.toLowerCase());
+  if (milestone === undefined) return undefined;
+  if (milestone === 'pending') return [];
+  const planned = SAMPLE_WAY.slice(0, SAMPLE_WAY.indexOf(milestone) + 1);
+  const milestones = planned.length > 0 ? planned : [...SAMPLE_WAY, milestone];
+  return milestones.map((statusMilestone, index) => ({
+    ...SAN_RAFAEL,
+    statusMilestone,
+    occurrenceDatetime: formatTime(nowMs - HOUR_MS - (milestones.length - 1 - index) * 24 * HOUR_MS),
+  }));
+}
+
 /** The name of a scenario that `fake.play` knows. */
 export type PlayName = keyof typeof scenarios;
 
