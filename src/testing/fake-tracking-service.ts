@@ -50,7 +50,7 @@ export interface FakeTrackingService {
   /** The webhooks that wait to be pushed, and the webhooks that were pushed before. */
   readonly webhooks: WebhookQueue;
   /**
-   * Serves the fake on loopback HTTP.
+   * Serves the fake on loopback HTTP. `GET` and `HEAD` of `/`, `/health` and the base URL get 200 without a key, and are not recorded.
    *
    * @param options - see `ListenOptions`
    * @returns a server; close it when done

@@ -123,6 +123,15 @@ function send(outcome: Outcome, response: ServerResponse): void {
   else response.end(bytes);
 }
 
+/** Tells tools that wait for a server, such as wait-on, that the fake runs. Such a request is not one of the service. */
+const HEALTHY: Outcome = { kind: 'response', response: toJsonResponse(200, { status: 'ok' }) };
+
+function isHealthCheck(method: string, target: string, basePath: string): boolean {
+  const [path = ''] = target.split('?');
+  const paths = ['/', '/health', basePath, `${basePath}/`];
+  return (method === 'GET' || method === 'HEAD') && paths.includes(path);
+}
+
 export async function listen(
   serve: (request: FakeRequest) => Promise<Outcome>,
   basePath: string,
@@ -130,6 +139,7 @@ export async function listen(
 ): Promise<FakeServer> {
   const respond = async (message: IncomingMessage, response: ServerResponse) => {
     const { method = 'GET', url: target = '/', headersDistinct } = message;
+    if (isHealthCheck(method, target, basePath)) return send(HEALTHY, response);
     const headers = new Headers();
     for (const [name, values = []] of Object.entries(headersDistinct))
       for (const value of values) headers.append(name, value);

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createFakeTrackingService, type FakeServer } from '../../../src/testing/index.ts';
 import { settled } from '../../support/settled.ts';
 import { itFailsAlike } from '../../testing/transport/failure-kinds.ts';
@@ -12,8 +12,8 @@ describe('fake.listen', () => {
     await Promise.all(servers.splice(0).map((server) => server.close()));
   });
 
-  async function start(options = {}) {
-    const fake = createFakeTrackingService({ limits: false });
+  async function start(options = {}, fakeOptions = {}) {
+    const fake = createFakeTrackingService({ limits: false, ...fakeOptions });
     const server = await fake.listen(options);
     servers.push(server);
     return { fake, server };
@@ -28,6 +28,37 @@ describe('fake.listen', () => {
     const { server } = await start();
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/public\/v1$/);
     expect((await fetch(`${server.url}/couriers`, { headers })).status).toBe(200);
+  });
+
+  it.each([
+    ['https://tracking.test/public/v1', ['/', '/health', '/health?from=ci', '/public/v1', '/public/v1/']],
+    ['https://tracking.test/', ['/', '/health']],
+  ])(
+    'a health check below the base URL %s → 200 without a key, and nothing is recorded',
+    async (baseUrl, paths) => {
+      const onRequest = vi.fn();
+      const { fake, server } = await start({}, { baseUrl, apiKeys: ['right-key'], onRequest });
+      fake.fail('*', { status: 503, times: Number.POSITIVE_INFINITY });
+      for (const path of paths)
+        for (const method of ['GET', 'HEAD']) {
+          const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+          expect([path, method, response.status]).toEqual([path, method, 200]);
+          expect(await response.text()).toBe(method === 'HEAD' ? '' : '{"status":"ok"}');
+        }
+      expect([fake.requests, onRequest.mock.calls]).toEqual([[], []]);
+    },
+  );
+
+  it.each([
+    ['POST', '/', 404],
+    ['POST', '/health', 404],
+    ['GET', '/public/v1/health', 404],
+    ['GET', '/healthy', 404],
+    ['GET', '/public/v1/couriers', 400],
+  ])('%s %s without a key → %i', async (method, path, status) => {
+    const { fake, server } = await start();
+    expect((await fetch(`http://127.0.0.1:${server.port}${path}`, { method })).status).toBe(status);
+    expect(fake.requests).toMatchObject([{ status }]);
   });
 
   it('an IPv6 address → a URL that works', async () => {
