@@ -1,9 +1,14 @@
-// docs/recipes/accounts.md: 500 accounts over HTTP, a change of a key and of a secret, and the server as it stands.
+// docs/recipes/accounts.md: 500 accounts, a change of a key and of a secret, and the server as it stands.
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
-import { TokenBucketLimiter, type TrackingClient } from 'tracking-client';
+import { isTrackingError, TokenBucketLimiter, type TrackingClient } from 'tracking-client';
+import {
+  createFakeTrackingService,
+  createWebhookSender,
+  type FakeTrackingService,
+  type FakeTrackingServiceOptions,
+} from 'tracking-client/testing';
 import {
   MemoryDedupeStore,
   toNodeHandler,
@@ -16,8 +21,10 @@ import { makeRecipeFolder } from '../integration/recipe-folder.ts';
 import { describeWithPostgres, describeWithRedis } from '../integration/services.ts';
 import { buildPayload, listening } from '../integration/webhook-loopback.ts';
 import { recipeFiles } from '../readme/support/recipes.ts';
+import { catchRejection } from '../support/make-client.ts';
 import { PollingProcesses } from './polling-processes.ts';
 
+const BASE_URL = 'https://tracking.test/public/v1';
 const NUMBER = 'RR123456785CN';
 /** A database of Redis that nothing else here uses, so that the recipe keeps its default keys. */
 const REDIS_DATABASE = 14;
@@ -43,6 +50,9 @@ interface AccountsOptions {
 }
 interface Recipe {
   createAccounts(options: AccountsOptions): Accounts;
+  routeByKey(
+    fakes: ReadonlyMap<string, FakeTrackingService>,
+  ): (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 }
 
 let recipe: Recipe;
@@ -50,7 +60,10 @@ let folder: string;
 let remove: () => Promise<void>;
 beforeAll(async () => {
   ({ folder, remove } = await makeRecipeFolder('accounts'));
-  recipe = await import(join(folder, 'src/accounts.ts'));
+  const [accounts, router] = ['src/accounts.ts', 'test/route-by-key.ts'].map(
+    (path) => import(join(folder, path)),
+  );
+  recipe = { ...(await accounts), ...(await router) };
 });
 afterAll(() => remove());
 
@@ -65,54 +78,42 @@ function buildAccount(name: string): Account {
   return { name, apiKey: `key-of-${name}`, webhookSecrets: [`secret-of-${name}`] };
 }
 
-interface ReceivedRequest {
-  readonly at: number;
+/** A request as the service saw it. */
+interface SeenRequest {
   readonly key: string;
+  /** Undefined for an unknown key. */
   readonly account: string | undefined;
   readonly status: number;
-  readonly body: string;
 }
 
-/**
- * An HTTP server that knows the accounts by their keys, and counts the requests of each account in a sliding window of a second. All
- * accounts have the same tracker with the same event. A request of this process counts from the moment of sending, so that a busy
- * machine does not look like a slow network.
- */
-async function startService(accounts: readonly Account[], limit = 10) {
+/** Creates a fake service for each account, which enforces its limits, and routes all requests of this process to them. */
+function startService(accounts: readonly Account[], options: FakeTrackingServiceOptions = {}) {
   const names = new Map(accounts.map(({ name, apiKey }) => [apiKey, name]));
-  const requests: ReceivedRequest[] = [];
-  const server = await listening(
-    createServer(async (request, response) => {
-      const at = Number(request.headers['x-sent-at'] ?? performance.now());
-      const body = await text(request);
-      const key = request.headers.authorization?.replace('Bearer ', '') ?? '';
-      const account = names.get(key);
-      const counted = requests.filter(
-        (one) => one.account === account && one.status === 200 && one.at > at - 1_000,
-      );
-      const status = account === undefined ? 401 : counted.length >= limit ? 429 : 200;
-      requests.push({ at, key, account, status, body });
-      const tracker = { trackerId: 't1', trackingNumber: NUMBER, isTracked: true };
-      const trackings = [{ tracker, events: [{ eventId: 'e1', status: `Accepted for ${account}` }] }];
-      response.writeHead(status, {
-        'content-type': 'application/json',
-        ...(status === 429 && { 'retry-after': '1' }),
-      });
-      response.end(
-        JSON.stringify(status === 200 ? { data: { tracker, trackings } } : { errors: [], data: null }),
-      );
+  const fakes = new Map(
+    accounts.map(({ name, apiKey }) => {
+      const fake = createFakeTrackingService({ seed: name, limitWindow: 'sliding', ...options });
+      return [apiKey, fake];
     }),
   );
-  cleanUps.push(() => server.close());
-  const url = `http://127.0.0.1:${server.port}/v1`;
-  vi.stubEnv('TRACKING_BASE_URL', url);
+  const requests: SeenRequest[] = [];
+  const route = recipe.routeByKey(fakes);
+  vi.stubEnv('TRACKING_BASE_URL', BASE_URL);
   const send = globalThis.fetch;
-  vi.stubGlobal('fetch', (input: string | URL, init: RequestInit = {}) => {
-    const headers = new Headers(init.headers);
-    headers.set('x-sent-at', `${performance.now()}`);
-    return send(input, { ...init, headers });
+  vi.stubGlobal('fetch', async (input: string | Request, init: RequestInit = {}) => {
+    // Webhooks go to servers of this process.
+    if (typeof input !== 'string' || !input.startsWith(BASE_URL)) return send(input, init);
+    const response = await route(input, init);
+    const key = new Headers(init.headers).get('authorization')?.replace('Bearer ', '') ?? '';
+    requests.push({ key, account: names.get(key), status: response.status });
+    return response;
   });
-  return { url, names, requests };
+  return {
+    /** The fake of each key; a test may change the map. */
+    fakes,
+    requests,
+    route,
+    fakeOf: ({ apiKey }: Account) => fakes.get(apiKey) ?? expect.fail('Expected a fake'),
+  };
 }
 
 /** Reads accounts that a test may change; `refresh` reads them again. */
@@ -133,10 +134,10 @@ async function startWebhooks(accounts: Accounts) {
   });
   const server = await listening(createServer(toNodeHandler(webhooks)));
   cleanUps.push(() => server.close());
+  const urlOf = (name: string) => `http://127.0.0.1:${server.port}/webhooks/${name}`;
   /** Sends an event as the service would, and resolves to the status. */
-  const send = (name: string, secret: string, eventId = 'e1') =>
-    post(`http://127.0.0.1:${server.port}/webhooks/${name}`, secret, eventId);
-  return { handled, send };
+  const send = (name: string, secret: string, eventId = 'e1') => post(urlOf(name), secret, eventId);
+  return { handled, urlOf, send };
 }
 
 async function post(url: string, secret: string, eventId: string): Promise<number> {
@@ -165,8 +166,9 @@ describe('accounts.md, 500 accounts', () => {
   it(
     'two calls of each account, and a map of four clients → each call with its own key, no 429',
     async () => {
-      const { requests } = await startService(all, 1);
-      const limiter = new TokenBucketLimiter({ limits: { 'trackers.create': 1 } });
+      const limits = { 'trackers.create': 1 };
+      const { requests, fakeOf } = startService(all, { limits });
+      const limiter = new TokenBucketLimiter({ limits });
       const { clientOf } = await makeAccounts(all, { limiter, maxClients: 4 });
       const create = ({ name }: Account) =>
         clientOf(name).trackers.create({ trackingNumber: NUMBER, clientTrackerId: name });
@@ -177,10 +179,36 @@ describe('accounts.md, 500 accounts', () => {
         waiting.push(create(account));
       });
       await Promise.all(waiting);
-      expect(requests.filter(({ status }) => status !== 200)).toEqual([]);
-      const found = requests.map(({ key, body }) => [key, JSON.parse(body).clientTrackerId]);
-      const expected = all.flatMap(({ name, apiKey }) => Array(2).fill([apiKey, name]));
-      expect(found.toSorted()).toEqual(expected.toSorted());
+      expect(requests.filter(({ status }) => status !== 201)).toEqual([]);
+      expect(requests).toHaveLength(2 * all.length);
+      const trackers = all.map((account) =>
+        fakeOf(account).trackers.map((tracker) => tracker.clientTrackerId),
+      );
+      expect(trackers).toEqual(all.map(({ name }) => [name]));
+    },
+    SLOW_MS,
+  );
+
+  it(
+    'the webhooks of the fake of each account → handled once for their account',
+    async () => {
+      const { fakeOf } = startService(all);
+      const accounts = await makeAccounts(all);
+      const { handled, urlOf } = await startWebhooks(accounts);
+      await forEachAccount(all, 8, async (account) => {
+        const fake = fakeOf(account);
+        await accounts.clientOf(account.name).trackers.create({ trackingNumber: NUMBER });
+        fake.shipment(NUMBER).deliver();
+        const [secret = ''] = account.webhookSecrets;
+        const target = urlOf(account.name);
+        expect(await createWebhookSender({ fake, target, secret, duplicates: 1 }).flush()).toMatchObject({
+          lost: 0,
+        });
+      });
+      expect(handled.map(({ account }) => account).toSorted()).toEqual(
+        all.map(({ name }) => name).toSorted(),
+      );
+      expect(new Set(handled.map(({ eventId }) => eventId)).size).toBe(all.length);
     },
     SLOW_MS,
   );
@@ -195,6 +223,50 @@ describe('accounts.md, 500 accounts', () => {
     expect(handled.map(({ account }) => account).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
     expect(new Set(handled.map(({ key }) => key)).size).toBe(all.length);
     expect(new Set(handled.map(({ eventId }) => eventId))).toEqual(new Set(['e1']));
+  });
+});
+
+describe('accounts.md, routeByKey', () => {
+  const [acme, bolt] = [buildAccount('acme'), buildAccount('bolt')] as const;
+  const createTracker = (route: typeof fetch, key: string) =>
+    route(`${BASE_URL}/trackers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ trackingNumber: NUMBER }),
+    });
+
+  it('two accounts → each has its own trackers, with ids of its own', async () => {
+    const { route, fakeOf } = startService([acme, bolt]);
+    await createTracker(route, acme.apiKey);
+    expect([fakeOf(acme).trackers.length, fakeOf(bolt).trackers.length]).toEqual([1, 0]);
+    await createTracker(route, bolt.apiKey);
+    expect(fakeOf(acme).trackers[0]?.trackerId).not.toBe(fakeOf(bolt).trackers[0]?.trackerId);
+  });
+
+  it.each(['key-of-nobody', 'Bearer', ''])(
+    'the key %j → refused, and no fake gets the request',
+    async (key) => {
+      const { route, fakeOf } = startService([acme, bolt]);
+      const response = await createTracker(route, key);
+      expect([400, 401]).toContain(response.status);
+      expect((await response.json()).errors[0].code).toMatch(/^auth_/);
+      expect([...fakeOf(acme).requests, ...fakeOf(bolt).requests]).toEqual([]);
+    },
+  );
+
+  it('a client with an unknown key → AuthenticationError', async () => {
+    const { fakes } = startService([acme]);
+    const { clientOf } = await makeAccounts([acme]);
+    fakes.clear();
+    const error = await catchRejection(clientOf('acme').couriers.list());
+    expect(isTrackingError(error, 'auth_invalid_api_key')).toBe(true);
+  });
+
+  it('two keys of one account → the same trackers', async () => {
+    const { route, fakes, fakeOf } = startService([acme]);
+    fakes.set('second-key', fakeOf(acme));
+    for (const key of [acme.apiKey, 'second-key']) await createTracker(route, key);
+    expect(fakeOf(acme)).toMatchObject({ trackers: [{}], requests: [{}, {}] });
   });
 });
 
@@ -225,7 +297,7 @@ describe('accounts.md', () => {
   });
 
   it('a client that is dropped while its calls are under way or wait → the calls go on', async () => {
-    const { requests } = await startService([acme, bolt]);
+    const { requests } = startService([acme, bolt]);
     const { clientOf } = await makeAccounts([acme, bolt], { maxClients: 1 });
     const client = clientOf('acme');
     const creating = Array.from({ length: 12 }, () => client.trackers.create({ trackingNumber: NUMBER }));
@@ -233,26 +305,27 @@ describe('accounts.md', () => {
     expect(clientOf('acme')).not.toBe(client);
     await Promise.all([...creating, other]);
     expect(requests.map(({ account, status }) => `${account} ${status}`).toSorted()).toEqual([
-      ...Array(12).fill('acme 200'),
-      'bolt 200',
+      ...Array(12).fill('acme 201'),
+      'bolt 201',
     ]);
   });
 
   it('a new key while calls wait, then the end of the old key → no call fails, and later requests have the new key', async () => {
     const account = buildAccount('acme');
-    const { names, requests } = await startService([account]);
+    const { fakes, fakeOf, requests } = startService([account]);
+    const fake = fakeOf(account);
     const accounts = await makeAccounts([account]);
     const { trackers } = accounts.clientOf('acme');
     const creating = Array.from({ length: 12 }, () => trackers.create({ trackingNumber: NUMBER }));
     await Promise.all(creating.slice(0, 10)); // ten requests are allowed in a second
-    names.set('new-key', 'acme');
+    fakes.set('new-key', fake);
     account.apiKey = 'new-key';
     await accounts.refresh();
-    names.delete('key-of-acme');
+    fakes.delete('key-of-acme');
     await Promise.all(creating);
     expect(requests.map(({ key, status }) => `${key} ${status}`)).toEqual([
-      ...Array(10).fill('key-of-acme 200'),
-      ...Array(2).fill('new-key 200'),
+      ...Array(10).fill('key-of-acme 201'),
+      ...Array(2).fill('new-key 201'),
     ]);
   });
 
@@ -284,7 +357,7 @@ describe('accounts.md', () => {
   });
 
   it('an account that was removed while its client is in use → unknown, and nothing is sent', async () => {
-    const { requests } = await startService([acme]);
+    const { requests } = startService([acme]);
     const left = [acme];
     const accounts = await makeAccounts(left, { readAll: async () => left });
     const client = accounts.clientOf('acme');
@@ -327,11 +400,14 @@ await describeWithRedis('accounts.md on a real Redis', async (url) => {
     it('src/server.ts as it stands → serves webhooks and results of two accounts, and ends on SIGTERM', {
       timeout: SLOW_MS,
     }, async () => {
-      const { url: service } = await startService(accounts);
+      const { route, fakeOf } = startService(accounts);
+      const service = await listening(createServer(toNodeHandler(route)));
+      cleanUps.push(() => service.close());
+      const clients = await makeAccounts(accounts);
       const free = await listening(createServer());
       await free.close();
       const env = {
-        TRACKING_BASE_URL: service,
+        TRACKING_BASE_URL: `http://127.0.0.1:${service.port}/public/v1`,
         DATABASE_URL: schemaUrl.href,
         REDIS_URL: database,
         PORT: `${free.port}`,
@@ -339,13 +415,19 @@ await describeWithRedis('accounts.md on a real Redis', async (url) => {
       const { lines, end } = await processes.startWorker(folder, env, 'src/server.ts');
       const base = `http://127.0.0.1:${free.port}`;
       await vi.waitFor(() => fetch(base), { timeout: 60_000, interval: 50 });
-      for (const { name } of accounts) {
-        const response = await fetch(`${base}/accounts/${name}/shipments/t1`);
+      for (const account of accounts) {
+        const { name, webhookSecrets } = account;
+        const fake = fakeOf(account);
+        const { trackerId } = await clients.clientOf(name).trackers.create({ trackingNumber: NUMBER });
+        fake.shipment(NUMBER).addEvent({ status: `Accepted for ${name}` });
+        const response = await fetch(`${base}/accounts/${name}/shipments/${trackerId}`);
         expect(await response.text()).toContain(`Accepted for ${name}`);
-        const hook = `${base}/webhooks/${name}`;
-        expect(await post(hook, `secret-of-${name}`, 'e1')).toBe(200);
-        expect(await post(hook, `secret-of-${name}`, 'e1')).toBe(200);
-        expect(await post(hook, 'another-secret', 'e2')).toBe(401);
+        const target = `${base}/webhooks/${name}`;
+        const [secret = ''] = webhookSecrets;
+        expect(await createWebhookSender({ fake, target, secret, duplicates: 1 }).flush()).toMatchObject({
+          sent: [{ status: 200 }, { status: 200 }],
+        });
+        expect(await post(target, 'another-secret', 'e2')).toBe(401);
       }
       expect(await end('SIGTERM')).toBe(0);
       expect(lines.filter((line) => line.startsWith('new event of'))).toEqual([
