@@ -1,4 +1,4 @@
-import { setTimeLimit } from './clock.ts';
+import { systemClock, unref } from './clock.ts';
 import { isPromise } from './foreign.ts';
 
 /** Rejects with the error of `buildError` when a call takes longer than `limitMs`. The call itself goes on. */
@@ -8,15 +8,16 @@ export async function withTimeLimit<Result>(
   buildError: (call: Promise<Result>) => Error,
 ): Promise<Result> {
   const result = call();
-  let clearTimer = () => {};
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
+    timer = systemClock.setTimeout(() => reject(buildError(result)), limitMs);
     // This timer alone must not keep the process alive.
-    clearTimer = setTimeLimit(() => reject(buildError(result)), limitMs, false);
+    unref(timer);
   });
   try {
     return await Promise.race([result, limit]);
   } finally {
-    clearTimer();
+    systemClock.clearTimeout(timer);
   }
 }
 

@@ -1,14 +1,32 @@
 import { linkedController, onAbort } from '../common/abort.ts';
-import { setTimeLimit, systemClock } from '../common/clock.ts';
+import { endAfterCatchingUp, systemClock } from '../common/clock.ts';
 import type { TimeoutError, TimeoutPhase, TrackingError } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
+
+/**
+ * Calls `expire` after `limitMs`. If the timer fires late while a request is open, the response may have arrived already, so it is
+ * read first.
+ *
+ * @returns a function that clears the timer
+ */
+function setTimeLimit(expire: () => void, limitMs: number, deadline: Deadline): () => void {
+  const endsAt = systemClock.now() + limitMs;
+  let timer = systemClock.setTimeout(() => {
+    const extraMs = deadline.isRequestOpen ? endAfterCatchingUp(endsAt) - systemClock.now() : 0;
+    if (extraMs > 0) timer = systemClock.setTimeout(expire, extraMs);
+    else expire();
+  }, limitMs);
+  return () => systemClock.clearTimeout(timer);
+}
 
 /** The time limit of one call. Its signal ends the call when the caller's signal aborts, or after `totalTimeoutMs`. */
 export class Deadline {
   /** Undefined if the caller set neither `signal` nor `totalTimeoutMs`. */
   readonly signal: AbortSignal | undefined;
   phase: TimeoutPhase = 'queue';
+  /** True while a request was sent and its attempt has not ended. */
+  isRequestOpen = false;
   /**
    * The failure of the previous attempt. If the time is up before the next request is sent, the failure becomes the `cause` of the
    * TimeoutError.
@@ -34,7 +52,7 @@ export class Deadline {
     this.#unsubscribe = unsubscribe;
     if (totalTimeoutMs === undefined) return;
     this.#endsAt = systemClock.now() + totalTimeoutMs;
-    this.#clearTimer = setTimeLimit(() => this.expire(), totalTimeoutMs);
+    this.#clearTimer = setTimeLimit(() => this.expire(), totalTimeoutMs, this);
   }
 
   /** True if the call has ended because of the caller's signal or `totalTimeoutMs`. */
@@ -67,7 +85,10 @@ export class Deadline {
 export class AttemptLimit {
   /** Aborts when the time is up. */
   readonly signal: AbortSignal;
+  readonly #deadline: Deadline;
   readonly #startedAt = systemClock.now();
+  readonly #timeoutMs: number;
+  readonly #expireAlone: () => void;
   readonly #expired: Promise<never>;
   readonly #clearTimer: () => void;
   readonly #unsubscribe: (() => void) | undefined;
@@ -86,8 +107,10 @@ export class AttemptLimit {
       reject(reason);
       controller.abort(reason);
     };
-    const expireAlone = () => expire(errors.createTimeoutError('timeoutMs', timeoutMs, deadline.phase));
-    this.#clearTimer = setTimeLimit(expireAlone, timeoutMs);
+    this.#expireAlone = () => expire(errors.createTimeoutError('timeoutMs', timeoutMs, deadline.phase));
+    this.#deadline = deadline;
+    this.#timeoutMs = timeoutMs;
+    this.#clearTimer = setTimeLimit(this.#expireAlone, timeoutMs, deadline);
     const { signal } = deadline;
     this.#unsubscribe = signal && onAbort(signal, () => expire(signal.reason));
   }
@@ -102,7 +125,20 @@ export class AttemptLimit {
     return Promise.race([work, this.#expired]);
   }
 
+  /**
+   * Call it right before the request is sent. A late timer must not let a request be sent after its time.
+   *
+   * @throws the reason of the signal, if the time is up
+   */
+  openRequest(): void {
+    if (this.#deadline.remainingMs <= 0) this.#deadline.expire();
+    else if (this.elapsedMs >= this.#timeoutMs) this.#expireAlone();
+    this.signal.throwIfAborted();
+    this.#deadline.isRequestOpen = true;
+  }
+
   end(): void {
+    this.#deadline.isRequestOpen = false;
     this.#clearTimer();
     this.#unsubscribe?.();
   }

@@ -143,6 +143,8 @@ export async function execute<T>(
 /** Takes a permit, and sends the request within `timeoutMs`. */
 async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOutcome<T>> {
   const { config, request, options, facts, errors, deadline, report } = call;
+  // After a freeze, the timer of the back-off fires before that of the deadline.
+  if (deadline.remainingMs <= 0) throw deadline.expire();
   deadline.phase = 'queue';
   const permit = await takePermit(call, attemptNumber);
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
@@ -152,7 +154,8 @@ async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOut
     deadline.phase = 'headers';
     const { apiKey } = config;
     const key = typeof apiKey === 'function' ? await limit.race(readKey(apiKey, errors)) : apiKey;
-    const send = () => sendAndRead(call, permit, key, limit.signal);
+    limit.signal.throwIfAborted();
+    const send = () => sendAndRead(call, permit, key, limit);
     const outcome = await limit.race(report.wrapAttempt(limit, send));
     // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
     call.mayBeDone = true;
@@ -175,13 +178,14 @@ async function sendAndRead<T>(
   { config, request, options, facts, errors, deadline, report, onSend }: Call<T>,
   permit: Permit | undefined,
   key: Secret,
-  signal: AbortSignal,
+  limit: AttemptLimit,
 ): Promise<CallOutcome<T>> {
+  const { signal } = limit;
   const noteSend = () => {
     // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
     signal.throwIfAborted();
     report.noteRequest(permit?.tokensLeft);
-    signal.throwIfAborted();
+    limit.openRequest();
     facts.attempts += 1;
     permit?.send();
     onSend?.();
@@ -213,9 +217,10 @@ async function prepareRetry(
   const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
-  if (retryAfterMs >= deadline.remainingMs) throw deadline.expire();
   const backoffMs = getBackoffMs(backoff, retriesConsumed);
-  report.noteRetry(error, Math.floor(Math.max(retryAfterMs, backoffMs)));
+  const waitMs = Math.max(retryAfterMs, backoffMs);
+  if (waitMs >= deadline.remainingMs) throw deadline.expire();
+  report.noteRetry(error, Math.floor(waitMs));
   // After a 429, the limiter holds the next attempt back.
   const isHeldBack = config.limiter !== undefined && isRateLimited(error);
   const restMs = isHeldBack ? 0 : retryAfterMs - backoffMs;

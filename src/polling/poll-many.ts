@@ -70,6 +70,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   /** Ends the wait for a change. */
   #wake = () => {};
   #unread: PollOutcome[] = [];
+  #endsAt = Number.POSITIVE_INFINITY;
   #inFlight = 0;
   #neverPolled = 0;
   #isStarting = false;
@@ -158,7 +159,10 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   protected override async *produce(): AsyncGenerator<Item, void, undefined> {
-    let endsAt = systemClock.now() + this.#settings.maxDurationMs;
+    const endsAt = systemClock.now() + this.#settings.maxDurationMs;
+    this.#endsAt = endsAt;
+    // If the process was frozen when the time was up, responses that have arrived are read before the stream ends.
+    let readsUntil = endsAt;
     const source = new SourceReader(this.#source);
     const unsubscribe = onAbort(this.endSignal, () => {
       this.#timer.clear();
@@ -169,17 +173,17 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         this.endSignal.throwIfAborted();
         // `#readBatch` and `#startDuePoll` go on in the background, and wake the loop after each change. Both wait at least once
         // before they wake the loop, so `#waitForChange` misses no change.
-        void this.#readBatch(source);
-        const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
-        if (!isOver) void this.#startDuePoll();
+        if (!this.#isOver()) void this.#readBatch(source);
+        if (!this.#isOver() && this.#sourceFailure === undefined) void this.#startDuePoll();
         const outcome = this.#unread.shift();
         if (outcome !== undefined) {
           yield this.#toItem(outcome);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
-        else if (isOver || (this.#trackers.size === 0 && this.#sourceState === 'ended')) return;
+        else if (this.#trackers.size === 0 && this.#sourceState === 'ended') return;
+        else if (this.#isOver() && (this.#inFlight === 0 || systemClock.now() >= readsUntil)) return;
         else {
-          await this.#waitForChange(endsAt);
-          endsAt = endAfterCatchingUp(endsAt);
+          await this.#waitForChange(readsUntil);
+          if (readsUntil === endsAt) readsUntil = endAfterCatchingUp(endsAt);
         }
       }
     } finally {
@@ -224,6 +228,11 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     }
   }
 
+  /** True after `maxDurationMs`: no poll starts any more. */
+  #isOver(): boolean {
+    return systemClock.now() >= this.#endsAt;
+  }
+
   #hasRoom(): boolean {
     return this.#inFlight + this.#unread.length < this.#settings.concurrency;
   }
@@ -239,7 +248,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     try {
       await this.#requestSettings.takeTurn?.();
       const { first } = this.#waiting;
-      if (first === undefined || !this.#isPollDue()) return;
+      if (first === undefined || !this.#isPollDue() || this.#isOver()) return;
       this.#unschedule(first);
       this.#inFlight += 1;
       void this.#poll(first);
@@ -320,7 +329,8 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   }
 
   async #waitForChange(endsAt: number): Promise<void> {
-    const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
+    const mayStart = this.#hasRoom() && !this.#isStarting && !this.#isOver();
+    const nextDueAt = mayStart ? this.#waiting.first?.dueAt : undefined;
     this.#timer.set(Math.min(nextDueAt ?? endsAt, endsAt));
     await new Promise<void>((resolve) => {
       this.#wake = resolve;

@@ -1,14 +1,44 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import type * as Webhooks from '../../src/webhooks/index.ts';
 import { TRACKER } from '../contract/support/samples.ts';
-import { catchRejection, makeClient, toResponse } from '../support/make-client.ts';
+import type * as MakeClient from '../support/make-client.ts';
+import { catchRejection, networkFailure, toResponse } from '../support/make-client.ts';
+import { E1 } from '../webhooks/support.ts';
 
-/** The clock of the process, which goes on while the process is frozen, unlike its timers. */
+/**
+ * While the process is frozen, its clock goes on, but its timers wait. The timers of these tests are virtual, but the client must take
+ * them for real ones, so it is imported while they are installed.
+ */
 let nowMs = 0;
+let setVirtualTimer = globalThis.setTimeout;
+const setTimeout = (callback: () => void, delayMs?: number) => setVirtualTimer(callback, delayMs);
+let makeClient: typeof MakeClient.makeClient;
+let WebhookInbox: typeof Webhooks.WebhookInbox;
+
+beforeAll(async () => {
+  vi.stubGlobal('setTimeout', setTimeout);
+  vi.resetModules();
+  ({ makeClient } = await import('../support/make-client.ts'));
+  ({ WebhookInbox } = await import('../../src/webhooks/index.ts'));
+  vi.unstubAllGlobals();
+  // Other files of this worker must not get these modules.
+  vi.resetModules();
+});
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  setVirtualTimer = globalThis.setTimeout;
+  vi.stubGlobal('setTimeout', setTimeout);
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
 });
+
+async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
 
 /** Runs the timers of the next `ms` milliseconds, as they fire after a freeze of `frozenMs`. */
 async function passTime(ms: number, frozenMs = 0): Promise<void> {
@@ -79,6 +109,72 @@ test('a timer that fires on time → TimeoutError at once', async () => {
   expect(await rejection).toMatchObject({ name: 'TimeoutError' });
 });
 
+test('a timer that fires 300 ms late → TimeoutError after another 300 ms', async () => {
+  const { client } = makeSlowService(PAYLOADS.couriers);
+  let isOver = false;
+  const rejection = catchRejection(client.couriers.list({ timeoutMs: 1_000 })).finally(() => {
+    isOver = true;
+  });
+  await passTime(1_000, 300);
+  await passTime(299);
+  expect(isOver).toBe(false);
+  await passTime(1);
+  expect(await rejection).toMatchObject({ name: 'TimeoutError' });
+});
+
+test('faked timers on a real clock that is far ahead → TimeoutError when the faked timer fires', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { client } = makeSlowService(PAYLOADS.couriers);
+  const rejection = catchRejection(client.couriers.list({ timeoutMs: 1_000 }));
+  await passTime(1_000, 60_000);
+  expect(await rejection).toMatchObject({ name: 'TimeoutError' });
+});
+
+describe('a process that is frozen past its time limit before a request is sent → TimeoutError, nothing is sent', () => {
+  const never = new Promise<never>(() => {});
+  const refused = networkFailure('ECONNREFUSED');
+
+  test.each<readonly [name: string, script: Error, options: TrackingClientOptions]>([
+    ['totalTimeoutMs while the key is read', refused, { apiKey: () => never, totalTimeoutMs: 1_000 }],
+    ['timeoutMs while the key is read', refused, { apiKey: () => never, timeoutMs: 1_000 }],
+    [
+      'totalTimeoutMs in aroundAttempt',
+      refused,
+      { hooks: { aroundAttempt: () => never }, totalTimeoutMs: 500 },
+    ],
+    ['timeoutMs in aroundAttempt', refused, { hooks: { aroundAttempt: () => never }, timeoutMs: 500 }],
+  ])('%s', async (_name, script, options) => {
+    const { client, requests } = makeClient(script, { retry: false, ...options });
+    const rejection = catchRejection(client.tracking.search({ trackingNumber: 'LA680658838NL' }));
+    await passTime(options.timeoutMs ?? options.totalTimeoutMs ?? 0, 60_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError' });
+    expect(requests).toHaveLength(0);
+  });
+
+  test('totalTimeoutMs in the back-off', async () => {
+    const { client, requests } = makeClient(refused, { retry: { retries: 4 }, totalTimeoutMs: 2_000 });
+    const rejection = catchRejection(client.tracking.search({ trackingNumber: 'LA680658838NL' }));
+    await passTime(0);
+    expect(requests).toHaveLength(1);
+    await passTime(2_000, 60_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'backoff' });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('totalTimeoutMs in the queue', async () => {
+    const rateLimit = { limits: { 'tracking.search': 1 } };
+    const { client, requests } = makeClient({ body: PAYLOADS.search }, { rateLimit, totalTimeoutMs: 30_000 });
+    const input = { trackingNumber: 'LA680658838NL' };
+    const first = client.tracking.search(input);
+    await passTime(0);
+    await first;
+    const rejection = catchRejection(client.tracking.search(input));
+    await passTime(30_000, 600_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError' });
+    expect(requests).toHaveLength(1);
+  });
+});
+
 test('createMany, a response that arrived while the process was frozen → created', async () => {
   const input = { trackingNumber: TRACKER.trackingNumber };
   const item = { itemStatus: 'created', inputData: input, tracker: TRACKER };
@@ -101,4 +197,55 @@ test('waitUntilStopped, results that arrived while the process was frozen past m
   respond();
   await passTime(0);
   expect(await waiting).toMatchObject({ tracker: { isTracked: false } });
+});
+
+describe('pollMany, a process that is frozen past maxDurationMs', () => {
+  const results = { data: { trackings: [{ tracker: TRACKER, events: [{ eventId: 'e' }] }] } };
+  const settings = { intervalMs: 1_000, initialDelayMs: 0, maxDurationMs: 10_000 };
+
+  test('no poll in flight → the stream ends at once, without another poll', async () => {
+    const { client, requests } = makeClient({ body: results });
+    const polls = client.trackers.pollMany(['t'], { ...settings, intervalMs: 20_000 });
+    const updates = collect(polls);
+    await passTime(0);
+    await passTime(10_000, 60_000);
+    expect(await updates).toHaveLength(1);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a poll without a response, and frozen again → the stream ends a second later', async () => {
+    const { client, requests } = makeClient(() => new Promise<Response>(() => {}));
+    const polls = client.trackers.pollMany(['t', 'u'], { ...settings, concurrency: 1 });
+    const updates = collect(polls);
+    await passTime(10_000, 60_000);
+    await passTime(1_000, 60_000);
+    expect(await updates).toEqual([]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a poll that waits for its turn → is not sent', async () => {
+    const { client, requests } = makeClient({ body: results });
+    const polls = client.trackers.pollMany(['t', 'u'], {
+      ...settings,
+      maxPerSecond: 1,
+      maxDurationMs: 1_500,
+    });
+    const updates = collect(polls);
+    await passTime(0);
+    await passTime(900);
+    await passTime(600, 60_000);
+    expect(await updates).toHaveLength(1);
+    expect(requests).toHaveLength(1);
+  });
+});
+
+test('a store that never answers a claim, frozen meanwhile → unavailable when its time limit of 4.5 s has passed', async () => {
+  const never = () => new Promise<never>(() => {});
+  const inbox = new WebhookInbox({
+    store: { claim: never, commit: never, release: never },
+    onError: () => {},
+  });
+  const result = inbox.process(E1, { onEvent: () => {} });
+  await passTime(4_500, 60_000);
+  expect(await result).toMatchObject({ outcome: 'unavailable' });
 });
