@@ -51,7 +51,16 @@ export class CallReport {
   ): Promise<T> {
     const { aroundAttempt } = this.#hooks;
     if (aroundAttempt === undefined) return attempt();
-    return aroundAttempt(this.#describeAttempt(), () => limit.race(attempt()));
+    const send = async () => {
+      try {
+        return await limit.race(attempt());
+      } catch (error) {
+        // Tell the hook `onError` first: a tracer ends its span when this promise settles.
+        this.noteFailure(error);
+        throw error;
+      }
+    };
+    return aroundAttempt(this.#describeAttempt(), send);
   }
 
   noteRequest(tokensLeft: number | undefined): void {

@@ -55,6 +55,21 @@ function setUp(script: Step | Step[], options: TrackingClientOptions = {}) {
   return { ...makeClient(script, { rateLimit: undefined, limiter, ...options }), limiter };
 }
 
+test('a signal that aborts while a permit is granted → the hook aroundAttempt is not called', async () => {
+  const controller = new AbortController();
+  const aroundAttempt = vi.fn();
+  const { client, limiter } = setUp(OK, { hooks: { aroundAttempt } });
+  const { acquire } = limiter;
+  limiter.acquire = async (options) => {
+    controller.abort(new Error('enough'));
+    return await acquire.call(limiter, options);
+  };
+  expect(await catchRejection(client.couriers.list({ signal: controller.signal }))).toMatchObject({
+    message: 'enough',
+  });
+  expect(aroundAttempt).not.toHaveBeenCalled();
+});
+
 describe('the permit of an attempt', () => {
   const broken = () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }));
 

@@ -158,6 +158,17 @@ describe('the promise of `send`', () => {
     return { outcome, outcomes, warnings };
   };
 
+  test.each<[what: string, setup: Omit<Setup, 'wrappers'>]>([
+    ['a broken connection', { script: networkFailure('ECONNRESET') }],
+    ['a timeout', { script: SILENCE, call: { timeoutMs: 50 } }],
+  ])('%s → onError is told before the promise rejects', async (_what, setup) => {
+    const told: string[] = [];
+    const wrapper: LooseWrapper = (_info, send) => send().finally(() => void told.push('settled'));
+    const hooks = { onError: () => void told.push('onError') };
+    await get({ ...setup, hooks, wrappers: [wrapper] });
+    expect(told).toEqual(['onError', 'settled']);
+  });
+
   test('a success → resolves', async () => {
     expect((await observe({})).outcomes).toEqual(['resolved']);
   });
