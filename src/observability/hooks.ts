@@ -65,7 +65,10 @@ export interface RetryInfo extends AttemptInfo {
   readonly error: TrackingError;
   /** The wait that the service asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The wait before the next attempt, in milliseconds; after a 429 the limiter may hold the attempt back for longer. */
+  /**
+   * The next attempt comes no earlier than after this wait, in milliseconds. After a 429 the limiter holds the attempt back, so this
+   * wait is also part of its `queuedMs`.
+   */
   readonly waitMs: number;
 }
 

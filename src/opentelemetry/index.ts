@@ -106,7 +106,7 @@ function createCallMetrics(meter: Meter) {
     }),
     retryWait: meter.createHistogram('tracking_client.retry.wait', {
       ...SECONDS,
-      description: 'Wait before another attempt, without the wait for the rate limit',
+      description: 'Shortest wait before another attempt',
     }),
     pollLag: meter.createHistogram('tracking_client.poll.lag', {
       ...SECONDS,

@@ -299,6 +299,14 @@ describe('the metrics of', () => {
     ]);
   });
 
+  test('a back-off of 1.5 s → a wait of 1.5 s', async () => {
+    const info = { ...CALL, attempt: 1, queuedMs: 7_000, error: new TrackingError('x') };
+    telemetryHooks(recorder.telemetry).onRetry?.({ ...info, retryAfterMs: 100, waitMs: 1_500 });
+    expect(await recorder.points('tracking_client.retry.wait')).toMatchObject([
+      { value: { count: 1, sum: 1.5 } },
+    ]);
+  });
+
   test('all metrics → the HTTP metric and those of this package, with units', async () => {
     fake.fail('trackers.create', { status: 429, headers: { 'retry-after': '0.01' } });
     await createInVirtualTime();
