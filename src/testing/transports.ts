@@ -128,7 +128,7 @@ const HEALTHY: Outcome = { kind: 'response', response: toJsonResponse(200, { sta
 
 function isHealthCheck(method: string, target: string, basePath: string): boolean {
   const [path = ''] = target.split('?');
-  const paths = ['/', '/health', basePath, `${basePath}/`];
+  const paths = ['/', '/health', basePath, `${basePath}/`, `${basePath}/health`];
   return (method === 'GET' || method === 'HEAD') && paths.includes(path);
 }
 

@@ -31,7 +31,10 @@ describe('fake.listen', () => {
   });
 
   it.each([
-    ['https://tracking.test/public/v1', ['/', '/health', '/health?from=ci', '/public/v1', '/public/v1/']],
+    [
+      'https://tracking.test/public/v1',
+      ['/', '/health', '/health?from=ci', '/public/v1', '/public/v1/', '/public/v1/health'],
+    ],
     ['https://tracking.test/', ['/', '/health']],
   ])(
     'a health check below the base URL %s → 200 without a key, and nothing is recorded',
@@ -52,7 +55,8 @@ describe('fake.listen', () => {
   it.each([
     ['POST', '/', 404],
     ['POST', '/health', 404],
-    ['GET', '/public/v1/health', 404],
+    ['GET', '/v2/health', 404],
+    ['GET', '/public', 404],
     ['GET', '/healthy', 404],
     ['GET', '/public/v1/couriers', 400],
   ])('%s %s without a key → %i', async (method, path, status) => {
