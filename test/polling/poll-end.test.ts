@@ -23,6 +23,11 @@ const NO_NEWS: [what: string, response: StubResponse][] = [
   ['results without events', nothingNew()],
   ['results whose events are missing', toBody({ tracker: TRACKER })],
   ['results with null for events', toBody({ tracker: TRACKER, events: null })],
+  // The default `invalidResponse: 'keep'` keeps a field of a wrong form, and sets no default for the fields beside it.
+  [
+    'results without events, and a wrong form',
+    toBody({ tracker: TRACKER, shipment: { statusMilestone: 5 } }),
+  ],
 ];
 /** The responses for a tracker that was given up before its first event, and what the error has of the response. */
 const GIVEN_UP: [what: string, respondTo: (poll: number) => StubResponse, details: object][] = [

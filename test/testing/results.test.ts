@@ -15,6 +15,10 @@ function makeWithResults(options: Parameters<typeof makeFake>[0] = {}) {
   return { ...made, shipment: made.fake.shipment(NUMBER), results, search, readResults };
 }
 
+type Fake = ReturnType<typeof makeFake>['fake'];
+const makeClientOf = (fake: Fake) =>
+  new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+
 describe('GET /trackers/{trackerId}/results', () => {
   it('a request after resultsDelayMs → 200 with the full history; before → one pending tracking', async () => {
     const { shipment, createId, results, advance } = makeWithResults({ resultsDelayMs: 5000 });
@@ -102,8 +106,7 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
     fake.shipment(OTHER_NUMBER).deliver(); // Couriers know the number, but no tracker has it.
     await create();
     expect(refusal(await search(OTHER_NUMBER))).toEqual([404, 'tracker_not_found']);
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const error = await catchRejection(client.trackers.resultsByTrackingNumber(OTHER_NUMBER));
+    const error = await catchRejection(makeClientOf(fake).trackers.resultsByTrackingNumber(OTHER_NUMBER));
     expect(error).toMatchObject({ name: 'NotFoundError', code: 'tracker_not_found', status: 404 });
   });
 
@@ -136,6 +139,24 @@ describe('noResults', () => {
       expect([status, body.data.trackings]).toMatchObject([200, [PENDING]]);
     expect(refusal(withoutTracker)).toEqual([404, 'tracker_not_found']);
   });
+
+  it('pending → the methods of the client resolve with results without events', async () => {
+    const { fake, createId } = makeWithResults();
+    const { trackers } = makeClientOf(fake);
+    const id = await createId();
+    expect(await trackers.results(id)).toMatchObject(PENDING);
+    expect(await trackers.resultsByTrackingNumber(NUMBER)).toMatchObject([PENDING]);
+    expect(await trackers.track({ trackingNumber: OTHER_NUMBER })).toMatchObject(PENDING);
+  });
+
+  it.each(['parcel_not_found', 'empty'] as const)(
+    '%s → the client rejects with ResultsNotReadyError for a tracker',
+    async (noResults) => {
+      const { fake, createId } = makeWithResults({ noResults });
+      const error = await catchRejection(makeClientOf(fake).trackers.results(await createId()));
+      expect(error).toMatchObject({ name: 'ResultsNotReadyError' });
+    },
+  );
 
   it('parcel_not_found → 404 for a tracker without events', async () => {
     const { withoutTracker, ofTracker, ofNumber } = await readAll('parcel_not_found');
