@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
+import { catchRejection } from '../support/make-client.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from './make-fake.ts';
 
 const MINE = { clientTrackerId: 'mine' };
@@ -340,6 +341,28 @@ describe('POST /trackers/bulk', () => {
     ]);
     expect(made.fake.trackers).toEqual([]);
   });
+
+  it.each([101, 250])(
+    '%i items, by a client → createBulk sends nothing, createMany sends 100s',
+    async (count) => {
+      const { fake } = makeFake();
+      const { trackers } = new TrackingClient({
+        baseUrl: fake.baseUrl,
+        apiKey: fake.apiKey,
+        fetch: fake.fetch,
+        rateLimit: false,
+      });
+      const error = await catchRejection(trackers.createBulk(many(count)));
+      const message = expect.stringContaining('trackers.createMany');
+      expect(error).toMatchObject({ name: 'RequestValidationError', message });
+      expect(fake.requests).toEqual([]);
+      const statuses = new Set();
+      for await (const { status } of trackers.createMany(many(count))) statuses.add(status);
+      expect([...statuses]).toEqual(['created']);
+      expect(fake.trackers).toHaveLength(count);
+      expect(fake.requests).toHaveLength(Math.ceil(count / 100));
+    },
+  );
 
   const withQuota = (quota: number) => makeFake({ plans: { perShipment: { quota } } });
 
