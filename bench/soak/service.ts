@@ -100,7 +100,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     shuffle: true,
     // Webhooks that wait for an unavailable inbox must not hold up the others.
     concurrency: 500,
-    // The longest wait is half a second.
+    // The longest wait is a third of a second.
     until2xx: { speed: 130_000, maxAttempts: MAX_ATTEMPTS },
     target: sendToAll,
     onSent: ({ attempt, succeeded }) => {

@@ -25,13 +25,16 @@ export async function ship({ id, trackingNumber, country }: Order): Promise<stri
   return (await trackers.create(input)).trackerId;
 }
 
+const WAITING = 'waiting for the courier';
+
 /** The status text on the page of an order. */
 export async function statusText(orderId: string): Promise<string> {
   try {
     const { shipment, events } = await trackers.results(orderId, { searchBy: 'clientTrackerId' });
-    return `${shipment?.statusMilestone ?? 'pending'} after ${events.length} events`;
+    if (events.length === 0) return WAITING;
+    return `${shipment?.statusMilestone ?? 'unknown'} after ${events.length} events`;
   } catch (error) {
-    if (error instanceof ResultsNotReadyError) return 'waiting for the courier';
+    if (error instanceof ResultsNotReadyError) return WAITING;
     if (error instanceof NotFoundError) return 'not shipped';
     throw error;
   }

@@ -30,6 +30,8 @@ it('an order before and after its first events → the status in words', async (
   expect(await statusText(ORDER.id)).toBe('not shipped');
   await ship(ORDER);
   expect(await statusText(ORDER.id)).toBe('waiting for the courier');
+  fake.fail('trackers.results', { status: 404, code: 'parcel_not_found' });
+  expect(await statusText(ORDER.id)).toBe('waiting for the courier');
   fake.shipment(ORDER.trackingNumber).addEvent().deliver();
   expect(await statusText(ORDER.id)).toBe('delivered after 2 events');
 });
