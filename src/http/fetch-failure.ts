@@ -20,27 +20,27 @@ interface Verdict extends Omit<FetchFailure, 'reason'> {
 const MAYBE_SENT: Verdict = { neverSent: false, isPermanent: false };
 const NEVER_SENT: Verdict = { neverSent: true, isPermanent: false };
 /** Nothing was sent, and a retry would meet the same obstacle. */
-const useless = (advice: string, reason?: string): Verdict => {
+const permanent = (advice: string, reason?: string): Verdict => {
   return { neverSent: true, isPermanent: true, advice, reason };
 };
-const tooPatient = (what: string, option: string): Verdict => {
+const limitOfFetch = (what: string, option: string): Verdict => {
   const advice = `Node's \`fetch\` waits 300 s for ${what}; to wait longer, set an Agent of undici with a longer \`${option}\``;
   return { ...MAYBE_SENT, advice };
 };
 const CA_FILE = 'Deno' in globalThis ? 'DENO_CERT' : 'NODE_EXTRA_CA_CERTS';
-const UNTRUSTED = useless(`if you trust it, set ${CA_FILE} to a file with the certificate of its authority`);
-const WRONG_NAME = useless('check the host in `baseUrl`');
-const WRONG_DATE = useless('check the clock of this machine, or have the certificate of the server renewed');
-const PLAIN_PORT = useless(
+const UNTRUSTED = permanent(`if you trust it, set ${CA_FILE} to a file with its authority's certificate`);
+const WRONG_NAME = permanent('check the host in `baseUrl`');
+const WRONG_DATE = permanent("check the clock of this machine, or have the server's certificate renewed");
+const PLAIN_PORT = permanent(
   'the port does not speak TLS; use another port, or, if the server has no TLS, begin `baseUrl` with http:',
 );
-const NO_COMMON_TLS = useless(
+const NO_COMMON_TLS = permanent(
   'update this machine or the server, because they support no common version or cipher of TLS',
 );
-const REFUSED_TUNNEL = useless('check the URL of the proxy, and its user name and password');
-const BLOCKED_PORT = useless('use another port', '`fetch` blocks this port (bad port)');
-const UNMOCKED = useless('add a handler, or let your mocks pass it on', 'no mock expects this request');
-const OTHER_UNDICI = useless('take `fetch` and the dispatcher from the same version of undici');
+const REFUSED_TUNNEL = permanent('check the URL of the proxy, and its user name and password');
+const BLOCKED_PORT = permanent('use another port', '`fetch` blocks this port (bad port)');
+const UNMOCKED = permanent('add a handler, or let your mocks pass it on', 'no mock expects this request');
+const OTHER_UNDICI = permanent('take `fetch` and the dispatcher from the same version of undici');
 
 const PLAIN_PORT_TEXT =
   /^(?:write EPROTO )?[\dA-F]*:?error:[^:]*:SSL routines:[^:]*:(?:wrong version number|packet length too long|http request)/;
@@ -49,14 +49,15 @@ const UNTRUSTED_CODE =
   /^(?:UNABLE_TO_(?:GET|VERIFY|DECRYPT|DECODE)_|CERT_|CRL_|ERROR_IN_C|DEPTH_ZERO_SELF_SIGNED_|SELF_SIGNED_CERT_|UNKNOWN_CERTIFICATE_|INVALID_(?:CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$)/;
 const UNTRUSTED_TEXT =
   /^(?:self[- ]signed certificate(?: in certificate chain)?|unable to (?:verify the first|get (?:local )?issuer) certificate)(?:;|$)/;
-/** An overloaded proxy may let a retry through; any other status of a proxy is a refusal. */
+/** An overloaded proxy may let a retry through. */
 const BUSY_PROXY_TEXT =
   /^(?:Proxy response \(|tunneling socket could not be established, statusCode=|Failed to establish tunnel to \S+ via \S+ HTTP\/1\.\d )(?:408|429|5\d\d)/;
-const PROXY_TEXT =
-  /^(?:Proxy response \(\d+\) !== 200|tunneling socket could not be established, |Failed to establish tunnel to )/;
+const REFUSED_TUNNEL_TEXT =
+  /^(?:Proxy response \(\d+\) !== 200|tunneling socket could not be established, statusCode=|Failed to establish tunnel to )/;
 /** Deno has no codes, but its messages name the failed step. A URL has no spaces, so its text cannot match by chance. */
 const deno = (step: string) =>
   new RegExp(String.raw`^error sending request for url \(\S+\): client error \(Connect\)${step}`);
+const DENO_CERT = ': invalid peer certificate';
 
 /**
  * What an error with this code, message or system call tells about its request. The first rule that applies decides. Messages match
@@ -79,22 +80,20 @@ const RULES: readonly (readonly ['code' | 'message' | 'syscall' | 'deno', RegExp
   ['code', UNTRUSTED_CODE, UNTRUSTED],
   ['message', UNTRUSTED_TEXT, UNTRUSTED],
   ['message', BUSY_PROXY_TEXT, NEVER_SENT],
-  ['message', PROXY_TEXT, REFUSED_TUNNEL],
-  [
-    'message',
-    deno(': invalid peer certificate: (?:Not|certificate not )[Vv]alid ?[Ff]or ?[Nn]ame'),
-    WRONG_NAME,
-  ],
-  ['deno', deno(': invalid peer certificate: Expired'), WRONG_DATE],
-  ['deno', deno(': invalid peer certificate'), UNTRUSTED],
+  ['message', REFUSED_TUNNEL_TEXT, REFUSED_TUNNEL],
+  ['message', /^(?:tunneling socket could not |got illegal response body from proxy)/, NEVER_SENT], // tunnel
+  ['code', /^(?:ERR_PROXY_TUNNEL|EPROXYTIMEOUT)$/, NEVER_SENT], // Node 24, hpagent
+  ['deno', deno(`${DENO_CERT}: (?:NotValidForName|certificate not valid for name)`), WRONG_NAME],
+  ['deno', deno(`${DENO_CERT}: (?:Expired|NotValidYet|certificate (?:expired|not valid yet))`), WRONG_DATE],
+  ['deno', deno(DENO_CERT), UNTRUSTED],
   ['deno', deno(': received corrupt message'), PLAIN_PORT],
   ['deno', deno(': tunnel error'), REFUSED_TUNNEL],
   ['deno', deno(''), NEVER_SENT],
   ['code', /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/, NEVER_SENT],
   ['code', /^(?:ConnectionRefused|FailedToOpenSocket)$/, NEVER_SENT], // Bun
   ['code', /^UND_ERR_INVALID_ARG$/, OTHER_UNDICI],
-  ['code', /^UND_ERR_HEADERS_TIMEOUT$/, tooPatient('the headers of a response', 'headersTimeout')],
-  ['code', /^UND_ERR_BODY_TIMEOUT$/, tooPatient('the next part of a body', 'bodyTimeout')],
+  ['code', /^UND_ERR_HEADERS_TIMEOUT$/, limitOfFetch('the headers of a response', 'headersTimeout')],
+  ['code', /^UND_ERR_BODY_TIMEOUT$/, limitOfFetch('the next part of a body', 'bodyTimeout')],
   ['syscall', /^(?:connect|getaddrinfo)$/, NEVER_SENT],
   ['code', /./, MAYBE_SENT],
 ];

@@ -89,6 +89,7 @@ const DENO_REFUSED =
   'error sending request for url (http://127.0.0.1:1/a(b)c): client error (Connect): tcp connect error: Connection refused (os error 111)';
 const DENO_UNKNOWN_HOST =
   'error sending request for url (http://nonexistent.invalid/): client error (Connect): dns error: failed to lookup address information';
+const DENO_CONNECT = 'error sending request for url (https://a.test/): client error (Connect)';
 const DENO_RESET =
   'error sending request from 127.0.0.1:2 for http://127.0.0.1:1/ (127.0.0.1:1): client error (SendRequest): connection closed before message completed';
 
@@ -222,6 +223,20 @@ describe('a failure that no retry can mend', () => {
   test.each<[what: string, failure: Error]>([
     ['a tunnel, 502', tunnel(502)],
     ['a tunnel, 429', tunnel(429)],
+    ...[
+      'tunneling socket could not be established, statusCode=503',
+      'tunneling socket could not be established, cause=connect ETIMEDOUT 10.0.0.1:8080',
+      'tunneling socket could not be established, cause=socket hang up',
+      'got illegal response body from proxy',
+    ].map((message): [string, Error] => [
+      `${message}, of the package \`tunnel\``,
+      coded('ECONNRESET', { message }),
+    ]),
+    ['a silent proxy, of the package hpagent', coded('EPROXYTIMEOUT')],
+    [
+      'a proxy that closes the connection, of Node 24',
+      coded('ERR_PROXY_TUNNEL', { message: 'Connection to establish proxy tunnel ended unexpectedly' }),
+    ],
     [
       'a connection that ends in the handshake',
       coded('ECONNRESET', {
@@ -255,6 +270,14 @@ describe('a failure that no retry can mend', () => {
     [
       'text of a gateway about a tunnel',
       new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),
+    ],
+    [
+      'text of a gateway about a socket',
+      coded('ECONNRESET', { message: 'upstream: tunneling socket could not be established, statusCode=407' }),
+    ],
+    [
+      'text of Deno about a certificate, outside of Deno',
+      denoFailure(`${DENO_CONNECT}: invalid peer certificate: NotValidForName`),
     ],
     ['text of a gateway about a port', new Error('bad port 443')],
     ['text of a gateway that ends with a port', new Error('upstream: bad port')],
@@ -430,6 +453,24 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
 ])('on Deno, which has no codes, %s → neverSent $2', async (_what, failure, isProof) => {
   vi.stubGlobal('Deno', {});
   expect(await wasNeverSent(failure)).toBe(isProof);
+});
+
+test.each([
+  ['NotValidForName', '; check the host in `baseUrl`'],
+  ['certificate not valid for name "a.test"', '; check the host in `baseUrl`'],
+  ['Expired', "; check the clock of this machine, or have the server's certificate renewed"],
+  ['certificate expired: verification time 1 (UNIX)', '; check the clock of this machine, '],
+  ['certificate not valid yet: verification time 1', '; check the clock of this machine, '],
+  ['UnknownIssuer', '; if you trust it, set '],
+])('on Deno, a certificate that is refused with %j → permanent, and advice', async (reason, advice) => {
+  vi.stubGlobal('Deno', {});
+  const failure = denoFailure(`${DENO_CONNECT}: invalid peer certificate: ${reason}`);
+  const { client } = makeClient(() => Promise.reject(failure), once);
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
+    neverSent: true,
+    isPermanent: true,
+    message: expect.stringContaining(advice),
+  });
 });
 
 describe('the fetch option', () => {
