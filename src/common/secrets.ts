@@ -10,31 +10,33 @@ const MAX_CAUSE_FRAMES = 5;
 /** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
+/** The beginning of a word. The letter before it may be the end of an escape, as in `%20word` and `\nword`. */
+const WORD_START = String.raw`(?:(?<![\w-])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
+const WORD_END = String.raw`(?![\w-])`;
+
+/** What a text can contain in place of a character of a secret. */
+const ESCAPE = /%[\da-f]{2}|\\\//i;
+/** JSON that can contain a secret which its text does not show: a visible ASCII character or a backslash is escaped. */
+const HIDING_ESCAPE = /\\(?:u00[2-7]|\\)/;
+
 /**
- * A secret, such as an API key, that no error, log line or hook may show. It is masked in texts that come from outside: as it is,
- * with `\/` as JSON writers escape a slash, and percent-encoded once.
+ * A secret, such as an API key, that no error, log line or hook may show. It is masked in texts that come from outside, also where
+ * each of its characters is percent-encoded or not, and where a slash is written as `\/`, as JSON writers do.
  */
 export class Secret {
   readonly #text: string;
-  /** The ways in which the secret is written. */
-  readonly #forms: readonly string[];
   readonly #pattern: RegExp;
-  /** The length of the longest form. */
+  /** The length of the secret with all its characters encoded. */
   readonly maxLength: number;
 
   constructor(text: string) {
-    const percentEncoded = [toUpperHex, toLowerHex].flatMap((toHex) => {
-      const encode = (character: string) => `%${toHex(character)}`;
-      // As `encodeURIComponent` and as a form write it, and with all punctuation encoded.
-      return [/[^\w.!~*'()-]/g, /[^\w.*-]/g, /[^a-z\d]/gi].map((pattern) => text.replace(pattern, encode));
-    });
-    const forms = new Set([text, text.replaceAll('/', '\\/'), ...percentEncoded]);
     this.#text = text;
-    this.#forms = text === '' ? [] : [...forms];
-    this.maxLength = Math.max(0, ...this.#forms.map((form) => form.length));
-    const anyForm = this.#forms.map(escapePattern).join('|');
+    this.maxLength = 3 * text.length;
+    const anyForm = Array.from(text, toPattern).join('');
     const isUnmistakable = text.length >= MIN_UNMISTAKABLE_LENGTH;
-    this.#pattern = new RegExp(isUnmistakable ? anyForm : `(?<![\\w-])(?:${anyForm})(?![\\w-])`, 'g');
+    const pattern = isUnmistakable ? anyForm : WORD_START + anyForm + WORD_END;
+    // There is no secret as long as there is no key. Its pattern matches nothing.
+    this.#pattern = new RegExp(text === '' ? '(?!)' : pattern, 'g');
   }
 
   /** The secret itself, for the request. */
@@ -44,7 +46,7 @@ export class Secret {
 
   /** Masks the secret in a text. */
   mask(text: string): string {
-    return this.#isIn(text) ? text.replace(this.#pattern, MASK) : text;
+    return this.#mayBeIn(text) ? text.replace(this.#pattern, MASK) : text;
   }
 
   /** Returns the first `length` characters of a text with the secret masked, also where the cut goes through it. */
@@ -52,7 +54,6 @@ export class Secret {
     if (length <= 0) return '';
     // A secret that begins before the cut ends within this part.
     const part = text.slice(0, length + this.maxLength);
-    if (!this.#isIn(part)) return part.slice(0, length);
     let end = length;
     const masked = part.replace(this.#pattern, (found, offset: number) => {
       if (offset < length) end += MASK.length - Math.min(found.length, length - offset);
@@ -76,16 +77,10 @@ export class Secret {
     return Object.fromEntries(maskedNames.map((name, index) => [name, masked[index]]));
   }
 
-  /** True if JSON that was parsed from `text` contains the secret, which `text` may contain escaped. */
+  /** True if a response whose text was parsed to `value` contains the secret. */
   isInJson(value: unknown, text: string): boolean {
-    if (this.#isIn(text)) return true;
-    try {
-      // Written again, only the backslash of `\/` is escaped.
-      return text.includes('\\') && this.#isIn(JSON.stringify(value).replaceAll('\\\\', '\\'));
-    } catch {
-      // The value is nested deeper than the call stack allows.
-      return true;
-    }
+    if (this.#mayBeIn(text) && text.search(this.#pattern) >= 0) return true;
+    return HIDING_ESCAPE.test(text) && this.maskValue(value) !== value;
   }
 
   /** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
@@ -102,21 +97,18 @@ export class Secret {
     return copy;
   }
 
-  #isIn(text: string): boolean {
-    return this.#forms.some((form) => text.includes(form));
+  /** Finds out quickly that a text does not contain the secret: a text without escapes can contain it only as it is. */
+  #mayBeIn(text: string): boolean {
+    return text.includes(this.#text) || ESCAPE.test(text);
   }
 }
 
-function toLowerHex(character: string): string {
-  return character.charCodeAt(0).toString(16).padStart(2, '0');
-}
-
-function toUpperHex(character: string): string {
-  return toLowerHex(character).toUpperCase();
-}
-
-function escapePattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+/** Returns a pattern that matches a character as it is, percent-encoded, and after a backslash if it is a slash. */
+function toPattern(character: string): string {
+  const hex = character.charCodeAt(0).toString(16).padStart(2, '0');
+  const anyHex = hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+  const plain = character.replace(/[\\^$.*+?()[\]{}|/]/, String.raw`\$&`);
+  return `(?:%${anyHex}|${character === '/' ? '\\\\?' : ''}${plain})`;
 }
 
 function shortenStack(stack: string): string {

@@ -35,6 +35,19 @@ test.each([
   ],
   ['a key of percent signs, encoded and plain', '%25%25%25 %%%', '%%%', '[redacted] [redacted]'],
   ['a key with an escape', 'k=ab%41cdefg x', 'ab%41cdefg', 'k=[redacted] x'],
+  ['a secret of which one character is encoded', 'k=ab%2Bcd/ef01', 'ab+cd/ef01', 'k=[redacted]'],
+  ['a secret of which another character is encoded', 'k=ab+cd%2Fef01', 'ab+cd/ef01', 'k=[redacted]'],
+  ['a secret of which one hyphen is encoded', 'k=sk%2Dlive-0123456789', SECRET, 'k=[redacted]'],
+  ['a secret of which a letter is encoded', 'k=%73k-liv%65-0123456789', SECRET, 'k=[redacted]'],
+  ['a secret with upper and lower case in its escapes', 'a%2fb%2Fc01234', 'a/b/c01234', '[redacted]'],
+  ['a secret with percent and JSON escapes', 'a%2fb\\/c/1234', 'a/b/c/1234', '[redacted]'],
+  ['a secret of which every character is encoded', '%61%2f%62%2F%30%31%32%33', 'a/b/0123', '[redacted]'],
+  ['a short secret after an escaped space', 'x%20k3y-ab', 'k3y-ab', 'x%20[redacted]'],
+  ['a short secret after an escaped line break of JSON', 'x\\nk3y-ab', 'k3y-ab', 'x\\n[redacted]'],
+  ['a short secret after an escaped character of JSON', 'x\\u0022k3y-ab', 'k3y-ab', 'x\\u0022[redacted]'],
+  ['a short secret before an escaped space', 'k3y-ab%20x', 'k3y-ab', '[redacted]%20x'],
+  ['a short secret behind digits without an escape', '20k3y-ab', 'k3y-ab', '20k3y-ab'],
+  ['an escape that is cut off', 'sk%2', 'sk%2Dlive', 'sk%2'],
   ['a percent sign beside a plain secret', '100% 12345678', '12345678', '100% [redacted]'],
 ])('mask, %s: text %j, secret %j → %j', (_what, text, secret, masked) => {
   expect(new Secret(secret).mask(text)).toBe(masked);
@@ -49,6 +62,7 @@ test('any text around any key in any form → the key is masked, everything else
     (key) => encodeURIComponent(key).replace(/%../g, (encoded) => encoded.toLowerCase()),
     (key) => new URLSearchParams({ key }).toString().slice('key='.length),
     (key) => key.replaceAll('/', '\\/'),
+    (key) => key.replace(/[^a-m0-4]/g, (character) => `%${character.charCodeAt(0).toString(16)}`),
   );
   fc.assert(
     fc.property(key, form, filler, filler, (key, write, before, after) => {
@@ -63,6 +77,8 @@ test.each([
   ['an ordinary key', SECRET, 'a&b '],
   ['an ordinary key', SECRET, '%25'],
   ['an ordinary key', SECRET, SECRET.slice(0, -1)],
+  ['an ordinary key', SECRET, `${SECRET.slice(0, -1).replaceAll('-', '%2D')} `],
+  ['a key that repeats a letter', 'aaaaaaaaab', 'a'],
 ])(
   '64 MiB of text and %s %j, which is not in it: %j again and again → the same text',
   (_what, secret, part) => {
@@ -77,6 +93,10 @@ test('a mebibyte full of the key → masked everywhere', () => {
 
 describe('maskBeginning', () => {
   const secret = new Secret('sk/live/0123456789');
+  const SECRET_HEX = 'sk/live/0123456789'.replace(
+    /./g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  );
 
   test.each([
     ['shorter than the limit', 'a sk/live/0123456789', 100, 'a [redacted]'],
@@ -86,6 +106,8 @@ describe('maskBeginning', () => {
     ['the limit behind the first character of a secret', 'a sk/live/0123456789 b', 3, 'a [redacted]'],
     ['a secret that begins at the limit', 'a sk/live/0123456789 b', 2, 'a '],
     ['the limit inside of a percent-encoded secret', 'sk%2Flive%2F0123456789', 5, '[redacted]'],
+    ['the limit inside of a partly encoded secret', 'sk%2Flive/0123456789', 5, '[redacted]'],
+    ['the limit inside of a secret that is encoded whole', SECRET_HEX, 50, '[redacted]'],
     ['a limit of 0', 'sk/live/0123456789', 0, ''],
     ['a negative limit', 'sk/live/0123456789', -1, ''],
   ])('%s → cut and masked', (_what, text, length, expected) => {
@@ -93,10 +115,27 @@ describe('maskBeginning', () => {
   });
 
   test('any limit in a text full of secrets → no part of a secret is left', () => {
-    const text = 'sk/live/0123456789 sk%2Flive%2F0123456789 '.repeat(20);
+    const text =
+      'sk/live/0123456789 sk%2Flive%2F0123456789 sk%2flive/0123456789 sk\\/live%2F0123456789 '.repeat(20);
     for (let length = 0; length <= text.length; length += 1)
       expect(secret.maskBeginning(text, length)).toMatch(/^(?:\[redacted\] )*(?:\[redacted\])?$/);
   });
+});
+
+test.each([
+  ['the secret as it is', `["${SECRET}"]`, SECRET, true],
+  ['as a name', `{"${SECRET}":1}`, SECRET, true],
+  ['partly encoded', '["sk%2Dlive-0123456789"]', SECRET, true],
+  ['with a character escaped by JSON', '["sk\\u002dlive-0123456789"]', SECRET, true],
+  ['with a letter escaped by JSON', '["\\u0073k-live-0123456789"]', SECRET, true],
+  ['with an escaped slash', '["a\\/b/01234"]', 'a/b/01234', true],
+  ['with an escaped slash in a text of JSON', '["a\\\\/b/01234"]', 'a/b/01234', true],
+  ['with a slash that is escaped twice', '["a\\\\\\/b/01234"]', 'a/b/01234', true],
+  ['a part of the secret, and other escapes', '["sk-live\\n\\u00fc\\\\ \\u0041 %20"]', SECRET, false],
+  ['a short secret after a line break', '["x\\nany"]', 'any', true],
+  ['a short secret in a word', '["company\\u0041"]', 'any', false],
+])('isInJson, %s: JSON %s, secret %s → %s', (_what, text, secret, expected) => {
+  expect(new Secret(secret).isInJson(JSON.parse(text), text)).toBe(expected);
 });
 
 describe('maskValue', () => {
