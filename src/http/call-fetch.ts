@@ -1,8 +1,22 @@
-import { kindOf } from '../common/validation.ts';
+import { readError } from '../common/foreign.ts';
+import { hasMethods, kindOf } from '../common/validation.ts';
 import type { FetchFunction, FetchInit, FetchResponse } from '../options.ts';
+import { HEADER_NAMES } from './response-head.ts';
 
-/** `fetch` returned something else than a response. */
-export class NoResponseError extends Error {}
+/** `fetch` returned something other than a response, as a stub may do. */
+export class NoResponseError extends Error {
+  /**
+   * @param fetch - the option `fetch`
+   * @param problem - names what `fetch` returned
+   */
+  constructor(fetch: FetchFunction | undefined, problem: string) {
+    super(
+      fetch === undefined
+        ? `the global \`fetch\` returned ${problem}; let whatever replaces it return a Response`
+        : `the function of the option \`fetch\` returned ${problem}; correct that function`,
+    );
+  }
+}
 
 /**
  * Calls `fetch` with a URL and plain options, because the `fetch` of another library cannot read a `Request` of this runtime. Ky
@@ -28,20 +42,40 @@ export async function callFetch(
   // Read the global `fetch` at each request, because a test may mock it later.
   const response: FetchResponse = await (fetch ?? globalThis.fetch)(url, init);
   const problem = findProblem(response);
-  if (problem === undefined) return response;
-  throw new NoResponseError(
-    fetch === undefined
-      ? `the global \`fetch\` returned ${problem}; let whatever replaces it return a Response`
-      : `the function of the option \`fetch\` returned ${problem}; correct that function`,
-  );
+  if (problem !== undefined) throw new NoResponseError(fetch, problem);
+  return response;
 }
 
 /** Names what a stub of `fetch` returned, if it is not a response. */
 function findProblem(response: unknown): string | undefined {
   if (typeof response !== 'object' || response === null) return `${kindOf(response)} instead of a response`;
-  const { status, headers, body, text }: Partial<Record<keyof FetchResponse, unknown>> = response;
-  if (typeof status !== 'number') return 'an object without `status`';
-  if (typeof Object(headers).get !== 'function') return 'a response whose `headers` have no `get`';
-  const isReadable = typeof text === 'function' || typeof Object(body).getReader === 'function';
-  return isReadable ? undefined : 'a response without a `text` function and without a stream as `body`';
+  try {
+    const { status, headers, body, text }: Partial<Record<keyof FetchResponse, unknown>> = response;
+    if (status === undefined) return 'an object without `status`';
+    if (typeof status !== 'number') return `a response whose \`status\` is ${kindOf(status)}`;
+    const isReadable = typeof text === 'function' || isStream(body);
+    if (!isReadable) return 'a response without a `text` function and without a stream as `body`';
+    return findHeaderProblem(headers);
+  } catch (error) {
+    return `a response that cannot be read: ${readError(error)?.message ?? kindOf(error)}`;
+  }
+}
+
+function findHeaderProblem(headers: unknown): string | undefined {
+  if (!hasGet(headers)) return 'a response whose `headers` have no `get`';
+  for (const name of HEADER_NAMES) {
+    const value = headers.get(name);
+    // Some stubs return undefined for a header that is missing.
+    if (typeof value !== 'string' && value !== null && value !== undefined)
+      return `a response whose header \`${name}\` is ${kindOf(value)}`;
+  }
+  return undefined;
+}
+
+function hasGet(headers: unknown): headers is { get(name: string): unknown } {
+  return hasMethods(headers, 'get');
+}
+
+export function isStream(body: unknown): body is ReadableStream<Uint8Array> {
+  return hasMethods(body, 'getReader');
 }

@@ -23,6 +23,21 @@ export interface RawResponse extends ResponseHead {
   readonly isCut: boolean;
 }
 
+/** The headers that the client reads. */
+export const HEADER_NAMES = [
+  'content-disposition',
+  'content-type',
+  'date',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+  'retry-after',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-request-id',
+];
+
 const MAX_REQUEST_ID_LENGTH = 200;
 
 export function readHead({ status, statusText, headers }: FetchResponse, key: Secret): ResponseHead {

@@ -1,8 +1,10 @@
+import { isBytes } from '../common/foreign.ts';
 import type { Secret } from '../common/secrets.ts';
+import { kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import type { FetchResponse } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
-import { callFetch, NoResponseError } from './call-fetch.ts';
+import { callFetch, isStream, NoResponseError } from './call-fetch.ts';
 import { type FetchFailure, readFetchFailure } from './fetch-failure.ts';
 import type { PreparedRequest } from './prepare.ts';
 import type { RawResponse, ResponseHead } from './response-head.ts';
@@ -45,14 +47,18 @@ export async function sendRequest(
 }
 
 function explain({ fetch, baseUrl }: Config, cause: unknown, wasCalled: boolean): FetchFailure {
-  if (cause instanceof NoResponseError) return { reason: cause.message, neverSent: false, isPermanent: true };
+  if (cause instanceof NoResponseError) return blame(cause);
   const failure = readFetchFailure(cause, wasCalled && fetch !== undefined, baseUrl.startsWith('http:'));
   if (wasCalled) return failure;
   // This runtime lacks something that a request needs, such as `Headers`.
   return { reason: `the request could not be made: ${failure.reason}`, neverSent: true, isPermanent: true };
 }
 
-/** @throws ConnectionError if the body breaks off, or the reason of the signal */
+function blame({ message }: NoResponseError): FetchFailure {
+  return { reason: message, neverSent: false, isPermanent: true };
+}
+
+/** @throws ConnectionError if the body breaks off or is not a body, or the reason of the signal */
 export async function readResponse(
   config: Config,
   request: PreparedRequest<unknown>,
@@ -61,11 +67,12 @@ export async function readResponse(
   { signal, errors }: { readonly signal: AbortSignal; readonly errors: CallErrors },
 ): Promise<RawResponse> {
   try {
-    return { ...head, ...(await readBody(response, config.maxResponseBytes, head.key)) };
+    return { ...head, ...(await readBody(config, response, head.key)) };
   } catch (cause) {
     signal.throwIfAborted();
     // The status is enough (docs/service.md 8.12): ignore a body that is cut off.
     if (request.response.isStatusEnough && response.ok) return { ...head, text: '', isCut: false };
+    if (cause instanceof NoResponseError) throw errors.createConnectionError(cause, head.key, blame(cause));
     throw errors.createIncompleteError(cause, head.key);
   }
 }
@@ -73,30 +80,30 @@ export async function readResponse(
 /** Drops a byte order mark, which `Buffer.toString` would keep. */
 const decoder = new TextDecoder();
 
-function isStream(body: unknown): body is ReadableStream<Uint8Array> {
-  return typeof Object(body).getReader === 'function';
-}
-
-/** Reads at most `maxBytes`; the rest of a longer body is not read. The key is masked in the beginning of a longer body. */
+/** Reads at most `maxResponseBytes`; the rest of a longer body is not read. The key is masked in the beginning of a longer body. */
 async function readBody(
+  { fetch, maxResponseBytes }: Config,
   response: FetchResponse,
-  maxBytes: number,
   key: Secret,
 ): Promise<Pick<RawResponse, 'text' | 'isCut'>> {
   const { body } = response;
   // A stub of `fetch` may return a body that is not a stream.
   if (!isStream(body)) {
-    const text = await response.text();
-    const isCut = text.length > maxBytes;
-    return { text: isCut ? key.maskBeginning(text, maxBytes) : text, isCut };
+    const text: unknown = await response.text();
+    if (typeof text !== 'string')
+      throw new NoResponseError(fetch, `a response whose \`text()\` is ${kindOf(text)}`);
+    const isCut = text.length > maxResponseBytes;
+    return { text: isCut ? key.maskBeginning(text, maxResponseBytes) : text, isCut };
   }
   // Bytes are counted, because the declared length can be missing, or be that of the compressed body.
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  while (bytes <= maxBytes) {
+  while (bytes <= maxResponseBytes) {
     const { done, value } = await reader.read();
     if (done) return { text: decoder.decode(Buffer.concat(chunks, bytes)), isCut: false };
+    if (!isBytes(value))
+      throw new NoResponseError(fetch, `a body whose parts are not bytes: ${kindOf(value)}`);
     bytes += value.byteLength;
     chunks.push(value);
   }
@@ -104,7 +111,7 @@ async function readBody(
   reader.cancel().catch(() => {});
   const read = Buffer.concat(chunks, bytes);
   const text = decoder.decode(read);
-  const maxLength = decoder.decode(read.subarray(0, maxBytes)).length;
-  // What was read may end inside of a key. So leave out the end, in which a whole key could not be found.
+  const maxLength = decoder.decode(read.subarray(0, maxResponseBytes)).length;
+  // If the text ends inside of the key, the key is not found there. So leave out an end as long as a key.
   return { text: key.maskBeginning(text, Math.min(maxLength, text.length - key.maxLength)), isCut: true };
 }

@@ -4,6 +4,18 @@ import { API_KEY, BASE_URL, catchRejection } from '../support/make-client.ts';
 
 const headers = new Headers();
 const text = async () => '{"data":[]}';
+const fail = (): never => {
+  throw new Error('no headers here');
+};
+class Unreadable {
+  get status(): number {
+    return fail();
+  }
+}
+/** The parts are read more than once, because each answer serves two tests. */
+const streamOf = (part: unknown) => ({
+  getReader: () => ({ read: async () => ({ done: false, value: part }), cancel: async () => {} }),
+});
 
 /** What stubs of `fetch` return that are not complete, and how the message names it. */
 const ANSWERS: readonly (readonly [answer: unknown, words: string])[] = [
@@ -14,6 +26,30 @@ const ANSWERS: readonly (readonly [answer: unknown, words: string])[] = [
   [{ ok: true, json: async () => ({}) }, 'an object without `status`'],
   [{ status: 200, text }, 'a response whose `headers` have no `get`'],
   [{ status: 200, headers: { 'content-type': 'x' }, text }, 'a response whose `headers` have no `get`'],
+  [{ status: '200', headers, text }, 'a response whose `status` is a string of 3 characters'],
+  [{ status: null, headers, text }, 'a response whose `status` is null'],
+  [
+    { status: 200, headers: { get: () => 5 }, text },
+    'a response whose header `content-disposition` is a number',
+  ],
+  [
+    { status: 200, headers: new Map([['retry-after', ['5']]]), text },
+    'a response whose header `retry-after` is an array of 1 item',
+  ],
+  [{ status: 200, headers: { get: fail }, text }, 'a response that cannot be read: no headers here'],
+  [new Unreadable(), 'a response that cannot be read: no headers here'],
+  [{ status: 200, headers, text: async () => ({ data: [] }) }, 'a response whose `text()` is an object'],
+  [{ status: 200, headers, text: () => 200 }, 'a response whose `text()` is a number'],
+  [{ status: 500, headers, text: () => undefined }, 'a response whose `text()` is undefined'],
+  [
+    { status: 200, headers, text: async () => Buffer.from('{"data":[]}') },
+    'a response whose `text()` is an iterable object',
+  ],
+  [
+    { status: 200, headers, body: streamOf('{"data":[]}') },
+    'a body whose parts are not bytes: a string of 11 characters',
+  ],
+  [{ status: 200, headers, body: streamOf({ data: [] }) }, 'a body whose parts are not bytes: an object'],
   [
     { status: 200, headers, json: async () => ({}) },
     'a response without a `text` function and without a stream',
@@ -29,7 +65,7 @@ const make = (options: TrackingClientOptions) =>
     ...options,
   });
 
-describe('a `fetch` that answers with something else than a response', () => {
+describe('a `fetch` that answers with something other than a response', () => {
   test.each(ANSWERS)(
     'the option `fetch`, %o → one attempt, and the option is blamed',
     async (answer, words) => {
@@ -58,6 +94,33 @@ describe('a `fetch` that answers with something else than a response', () => {
       ),
     });
     expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('any header that the client asks for, as a number → an error that names it', async () => {
+    const asked = new Set<string>();
+    const respond = (status: number, get: (name: string) => unknown) =>
+      // A stub without types may have such headers.
+      (async () => ({
+        status,
+        statusText: '',
+        ok: true,
+        headers: { get },
+        body: null,
+        text,
+      })) as unknown as NonNullable<TrackingClientOptions['fetch']>;
+    const note = (name: string) => void asked.add(name);
+    for (const status of [200, 404, 429])
+      await make({ fetch: respond(status, note), retry: false })
+        .couriers.list()
+        .catch(() => {});
+    expect(asked.size).toBeGreaterThan(8);
+    for (const each of asked) {
+      const fetch = respond(200, (name) => (name === each ? 7 : null));
+      expect(await catchRejection(make({ fetch }).couriers.list())).toMatchObject({
+        isPermanent: true,
+        message: expect.stringContaining(`returned a response whose header \`${each}\` is a number`),
+      });
+    }
   });
 
   test('a stub whose answer is not a promise → used', async () => {
