@@ -1,16 +1,16 @@
 // `instanceof` of a built-in class recognises only objects of this realm. Jest, `vm` contexts and test environments bring classes of
-// their own, so only this file decides what an object from outside is.
+// their own, so only this file decides what an object from outside is. No function here throws, whatever the object is.
 import { types } from 'node:util';
 
 export function isError(value: unknown): value is Error {
-  if (types.isNativeError(value) || value instanceof Error) return true;
+  if (types.isNativeError(value) || isInstance(value, Error)) return true;
   // Errors of the DOM are not native in Node.
   return getTag(value) === 'DOMException';
 }
 
 /** True for a native promise, and for one of the class that an app has set as the global `Promise`. */
 export function isPromise(value: unknown): value is Promise<unknown> {
-  return types.isPromise(value) || value instanceof globalThis.Promise;
+  return types.isPromise(value) || isInstance(value, globalThis.Promise);
 }
 
 export function isDate(value: unknown): value is Date {
@@ -34,8 +34,22 @@ export function isUrl(value: unknown): value is URL {
   return getTag(value) === 'URL';
 }
 
+/** A getter or a proxy may throw when it is asked; a revoked proxy always does. */
+function tryRead<T>(read: () => T, fallback: T): T {
+  try {
+    return read();
+  } catch {
+    return fallback;
+  }
+}
+
+/** Like `instanceof`, for a value from outside. */
+export function isInstance<T>(value: unknown, Class: abstract new (...parameters: never[]) => T): value is T {
+  return tryRead(() => value instanceof Class, false);
+}
+
 function getTag(value: unknown): string {
-  return Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return tryRead(() => Object.prototype.toString.call(value), '').slice('[object '.length, -1);
 }
 
 /** The fields of an error of anybody that can be read: a field may have any type, and reading it may throw. */
@@ -43,7 +57,7 @@ export interface ErrorFields {
   readonly name: string;
   readonly message: string;
   readonly stack: string;
-  /** Empty if there is no code, or if it is not a text. */
+  /** A number as text. Empty if there is no code. */
   readonly code: string;
   readonly cause: unknown;
   /** The errors of an AggregateError. */
@@ -65,25 +79,22 @@ export function listCauses(value: unknown, remaining = MAX_CAUSES): ErrorFields[
 /** Reads the fields of an error; undefined if the value is not an error. */
 export function readError(value: unknown): ErrorFields | undefined {
   if (!isError(value)) return undefined;
-  const read = (field: string): unknown => {
-    try {
-      return Reflect.get(value, field);
-    } catch {
-      return undefined;
-    }
-  };
+  const read = (field: string): unknown => tryRead(() => Reflect.get(value, field), undefined);
   const readText = (field: string): string => {
     const text = read(field);
     return typeof text === 'string' ? text : '';
   };
+  const code = read('code');
+  // A DOMException without a code has the code 0.
+  const numericCode = typeof code === 'number' && code !== 0 ? String(code) : '';
   const errors = read('errors');
   return {
     name: readText('name') || 'Error',
     message: readText('message'),
     stack: readText('stack'),
-    code: readText('code'),
+    code: readText('code') || numericCode,
     cause: read('cause'),
-    errors: Array.isArray(errors) ? errors : [],
+    errors: tryRead(() => (Array.isArray(errors) ? [...errors] : []), []),
     syscall: readText('erroredSysCall') || readText('syscall'),
   };
 }

@@ -27,6 +27,15 @@ function countOf(count: number, noun: string): string {
 
 /** Names the kind of a value without showing it, because a secret may stand in the wrong field. */
 export function kindOf(value: unknown): string {
+  try {
+    return describeKind(value);
+  } catch {
+    // A revoked proxy cannot be asked whether it is an array.
+    return 'an object';
+  }
+}
+
+function describeKind(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value))
     return value.length === 0 ? 'an empty array' : `an array of ${countOf(value.length, 'item')}`;

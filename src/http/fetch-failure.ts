@@ -49,7 +49,6 @@ const UNTRUSTED_CODE =
   /^(?:UNABLE_TO_(?:GET|VERIFY|DECRYPT|DECODE)_|CERT_|CRL_|ERROR_IN_C|DEPTH_ZERO_SELF_SIGNED_|SELF_SIGNED_CERT_|UNKNOWN_CERTIFICATE_|INVALID_(?:CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$)/;
 const UNTRUSTED_TEXT =
   /^(?:self[- ]signed certificate(?: in certificate chain)?|unable to (?:verify the first|get (?:local )?issuer) certificate)(?:;|$)/;
-/** An overloaded proxy may let a retry through. */
 const BUSY_PROXY_TEXT =
   /^(?:Proxy response \(|tunneling socket could not be established, statusCode=|Failed to establish tunnel to \S+ via \S+ HTTP\/1\.\d )(?:408|429|5\d\d)/;
 const REFUSED_TUNNEL_TEXT =
@@ -95,7 +94,8 @@ const RULES: readonly (readonly ['code' | 'message' | 'syscall' | 'deno', RegExp
   ['code', /^UND_ERR_HEADERS_TIMEOUT$/, limitOfFetch('the headers of a response', 'headersTimeout')],
   ['code', /^UND_ERR_BODY_TIMEOUT$/, limitOfFetch('the next part of a body', 'bodyTimeout')],
   ['syscall', /^(?:connect|getaddrinfo)$/, NEVER_SENT],
-  ['code', /./, MAYBE_SENT],
+  // A number is not a code of the network.
+  ['code', /^\D/, MAYBE_SENT],
 ];
 
 /**
@@ -166,5 +166,5 @@ function isMistake(failure: unknown): boolean {
   const { name, message, errors } = readError(failure) ?? {};
   if (NETWORK_ERROR.test(message ?? '') || /^(?:Abort|Timeout)Error$/.test(name ?? '')) return false;
   const all = [failure, ...(errors ?? [])].flatMap((each) => listCauses(each));
-  return !all.some(({ code }) => code !== '' && !code.startsWith('ERR_INVALID_'));
+  return !all.some(({ code }) => /^(?!ERR_INVALID_)\D/.test(code));
 }

@@ -1,4 +1,4 @@
-import { isBytes } from '../common/foreign.ts';
+import { isBytes, isInstance } from '../common/foreign.ts';
 import type { Secret } from '../common/secrets.ts';
 import { kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -47,7 +47,7 @@ export async function sendRequest(
 }
 
 function explain({ fetch, baseUrl }: Config, cause: unknown, wasCalled: boolean): FetchFailure {
-  if (cause instanceof NoResponseError) return blame(cause);
+  if (isInstance(cause, NoResponseError)) return blame(cause);
   const failure = readFetchFailure(cause, wasCalled && fetch !== undefined, baseUrl.startsWith('http:'));
   if (wasCalled) return failure;
   // This runtime lacks something that a request needs, such as `Headers`.
@@ -72,7 +72,7 @@ export async function readResponse(
     signal.throwIfAborted();
     // The status is enough (docs/service.md 8.12): ignore a body that is cut off.
     if (request.response.isStatusEnough && response.ok) return { ...head, text: '', isCut: false };
-    if (cause instanceof NoResponseError) throw errors.createConnectionError(cause, head.key, blame(cause));
+    if (isInstance(cause, NoResponseError)) throw errors.createConnectionError(cause, head.key, blame(cause));
     throw errors.createIncompleteError(cause, head.key);
   }
 }

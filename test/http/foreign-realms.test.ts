@@ -103,7 +103,18 @@ describe('an error of any shape', () => {
     throw new Error('a getter that throws');
   };
 
+  const revoke = (target: object) => {
+    const { proxy, revoke: end } = Proxy.revocable(target, {});
+    end();
+    return proxy;
+  };
+
   test.each<[what: string, makeError: () => unknown]>([
+    ['a revoked proxy', () => revoke({})],
+    ['a revoked proxy of an error', () => revoke(reset())],
+    ['a revoked proxy as cause', () => Object.assign(reset(), { cause: revoke({}) })],
+    ['a revoked proxy as errors', () => Object.assign(reset(), { errors: revoke([]) })],
+    ['a tag that throws', () => Object.defineProperty({}, Symbol.toStringTag, { get: fail })],
     ['stack: null', () => define('stack', { value: null })],
     ['a stack of call sites', () => define('stack', { value: [{}] })],
     ['message: {}', () => define('message', { value: {} })],

@@ -23,7 +23,7 @@ describe('failures of fetch', () => {
       'no message, and a number as code',
       Object.assign(new TypeError(''), { code: 20 }),
       false,
-      'the function of the option `fetch` threw TypeError: TypeError; correct that function',
+      'the function of the option `fetch` threw TypeError: 20; correct that function',
     ],
     [
       'a string',
