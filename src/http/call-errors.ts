@@ -1,4 +1,4 @@
-import { isError } from '../common/foreign.ts';
+import { isInstance, readError } from '../common/foreign.ts';
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -177,7 +177,11 @@ export class CallErrors {
       const cause = error.cause === undefined ? {} : { cause: error.cause };
       return new ConfigurationError(message, { option, rule, ...cause, ...origin });
     }
-    return isError(error) ? error : new TrackingError(`The limiter threw ${kindOf(error)}`, origin);
+    // An error of another realm would not be recognised as an error further on.
+    if (error instanceof TrackingError && isInstance(error, Error)) return error;
+    const { name, message } = readError(error) ?? {};
+    const what = name === undefined ? kindOf(error) : `${name}: ${message}`;
+    return new TrackingError(`The limiter threw ${what}`, { cause: error, ...origin });
   }
 
   #origin(): TrackingErrorOptions {

@@ -1,5 +1,7 @@
+import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../src/common/clock.ts';
+import { TrackingError } from '../../src/errors.ts';
 import type { AcquireOptions, Limiter, ReportedResponse } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import {
@@ -68,6 +70,61 @@ test('a signal that aborts while a permit is granted → the hook aroundAttempt 
     message: 'enough',
   });
   expect(aroundAttempt).not.toHaveBeenCalled();
+});
+
+describe('a limiter of the caller that throws', () => {
+  const CAUSE = 'lock lost';
+  const inner = new Error(CAUSE);
+  class PoolError extends Error {
+    override readonly name = 'PoolError';
+  }
+  const elsewhere: unknown = runInNewContext(`new RangeError('no slot', { cause: new Error('${CAUSE}') })`);
+
+  test.each<[what: string, thrown: unknown, message: string]>([
+    ['an error', new Error('no slot', { cause: inner }), 'The limiter threw Error: no slot'],
+    [
+      'an error of its own class',
+      new PoolError('no slot', { cause: inner }),
+      'The limiter threw PoolError: no slot',
+    ],
+    ['an error of another realm', elsewhere, 'The limiter threw RangeError: no slot'],
+    ['a text', 'no slot', 'The limiter threw a string of 7 characters'],
+    ['undefined', undefined, 'The limiter threw undefined'],
+  ])('%s → an error of the call with its words, and itself as the cause', async (_what, thrown, message) => {
+    const { client, requests, limiter } = setUp(OK);
+    limiter.acquire = () => Promise.reject(thrown);
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+    expect(error).toBeInstanceOf(TrackingError);
+    expect(error).toMatchObject({
+      message,
+      callId: expect.any(String),
+      endpoint: 'couriers.list',
+      attempts: 0,
+    });
+    const { cause } = Object(error);
+    expect(cause).toBe(thrown);
+    if (typeof thrown === 'object') expect(Object(cause).cause).toMatchObject({ message: CAUSE });
+    expect(requests).toHaveLength(0);
+  });
+
+  test('an error of this package → the same error', async () => {
+    const { client, limiter } = setUp(OK);
+    const thrown = new TrackingError('no slot');
+    limiter.acquire = () => Promise.reject(thrown);
+    expect(await settleInVirtualTime(() => catchRejection(client.couriers.list()))).toBe(thrown);
+  });
+
+  test('its reason after an abort of the caller → the call rejects with that reason', async () => {
+    const { client, limiter } = setUp(OK);
+    const controller = new AbortController();
+    const reason = new Error('closed');
+    limiter.acquire = ({ signal }) => {
+      controller.abort(reason);
+      return Promise.reject(signal?.reason);
+    };
+    const { signal } = controller;
+    expect(await settleInVirtualTime(() => catchRejection(client.couriers.list({ signal })))).toBe(reason);
+  });
 });
 
 describe('the permit of an attempt', () => {
