@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './bulk/create-many.ts';
 import { checkOptions, rejectOption } from './common/check-options.ts';
 import { canonicalJson } from './common/event-keys.ts';
+import { isJsonObject } from './common/validation.ts';
 import { CALL_SHAPE } from './config/call-options.ts';
 import type { Config } from './config/config.ts';
 import type { ApiPromise } from './http/api-promise.ts';
@@ -55,14 +56,19 @@ const listQuery = z.strictObject({
 });
 const listAllQuery = listQuery.omit({ page: true });
 
-/** Refuses unknown fields; the schema of the endpoint checks the values of the others. */
+/** Refuses unknown fields; the schema of the endpoint checks the values of the others. An undefined option counts as left out. */
 function checkListQuery(config: Config, method: 'list' | 'listAll', query: object): void {
-  const misplaced = Object.keys(CALL_SHAPE).find((name) => name in Object(query));
+  const given = Object.entries(Object(query)).filter(
+    ([name, value]) => value !== undefined || !Object.hasOwn(CALL_SHAPE, name),
+  );
+  const misplaced = given.map(([name]) => name).find((name) => Object.hasOwn(CALL_SHAPE, name));
   if (misplaced !== undefined) {
     const advice = `pass it as the second argument, as in \`${method}(query, { ${misplaced} })\``;
-    rejectOption(misplaced, 'is an option of the call and not of the query', advice);
+    const rule = 'is an option of the call and not of the query';
+    rejectOption(misplaced, rule, advice, config.callSite);
   }
-  checkOptions(method === 'list' ? listQuery : listAllQuery, query, 'query', config);
+  const schema = method === 'list' ? listQuery : listAllQuery;
+  checkOptions(schema, isJsonObject(query) ? Object.fromEntries(given) : query, 'query', config);
 }
 
 async function* readPages(

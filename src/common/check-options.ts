@@ -6,7 +6,7 @@ import { errorMap, formatPath, isQuotable, kindOrNumber, readBrokenRule, safePar
 export interface ErrorContext {
   /** Masks the API key in a text that quotes options or input. */
   readonly maskKey: (text: string) => string;
-  /** The place that the stack of an error begins at. Default: the place where the error is made. */
+  /** Where the user called the method; the stacks of errors begin there. Default: where the error is made. */
   readonly callSite?: CallSite | undefined;
 }
 
@@ -57,8 +57,8 @@ export function refuseOption(
 }
 
 /** Rejects an option with a message such as "`apiKey` is missing; pass it, or set TRACKING_API_KEY". */
-export function rejectOption(option: string, rule: string, advice: string): never {
-  throw new ConfigurationError(`\`${option}\` ${rule}; ${advice}`, { option, rule });
+export function rejectOption(option: string, rule: string, advice: string, callSite?: CallSite): never {
+  throw new ConfigurationError(`\`${option}\` ${rule}; ${advice}`, { option, rule, callSite });
 }
 
 /** Rejects a value that is not an object; called where a field is read before all options are checked. */

@@ -138,6 +138,18 @@ describe('the stack of an error of a stream', () => {
     expect(await catchRejection(list.next())).toMatchObject({ name: 'NotFoundError', ...fromHere });
   });
 
+  test.each([
+    ['an option of the call', { signal: null }],
+    ['an unknown field', { Limit: 5 }],
+    ['a value that breaks its rule', { limit: 'many' }],
+  ])('list and listAll, %s in the query → the line of the call', async (_what, query: object) => {
+    const { client } = makeClient();
+    const list = callFromHere(client, (trackers) => trackers.list(query));
+    expect(await catchRejection(list)).toMatchObject(fromHere);
+    const all = callFromHere(client, (trackers) => trackers.listAll(query));
+    expect(await catchRejection(all.next())).toMatchObject(fromHere);
+  });
+
   test('createMany, invalid options → the line of the call', () => {
     const { client } = makeClient({ status: 500 });
     const call = () => callFromHere(client, (trackers) => trackers.createMany([], { chunkSize: 0 }));

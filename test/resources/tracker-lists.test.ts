@@ -138,7 +138,7 @@ test.each(['signal', 'timeoutMs', 'totalTimeoutMs', 'retry', 'headers', 'priorit
   'the option `%s` left in the query → ConfigurationError that says where it belongs, nothing is sent',
   async (name) => {
     const { client, requests } = makeClient({ body: page('a') });
-    const query: object = { limit: 5, [name]: undefined };
+    const query: object = { limit: 5, [name]: null };
     const errors = [
       await catchRejection(client.trackers.list(query)),
       await catchRejection(client.trackers.listAll(query).next()),
@@ -151,6 +151,15 @@ test.each(['signal', 'timeoutMs', 'totalTimeoutMs', 'retry', 'headers', 'priorit
     expect(requests).toHaveLength(0);
   },
 );
+
+test('every option of a call in the query, but undefined → ignored', async () => {
+  const { client, requests } = makeClient({ body: page() });
+  const options = { signal: undefined, timeoutMs: undefined, totalTimeoutMs: undefined };
+  const query: object = { limit: 5, ...options, retry: undefined, headers: undefined, priority: undefined };
+  await client.trackers.list(query);
+  await client.trackers.listAll(query).next();
+  expect(requests.map((request) => readQuery(request)['limit'])).toEqual(['5', '5']);
+});
 
 test('options as the second argument → used: an abort ends list and listAll', async () => {
   const { client, requests } = makeClient({ body: page('a') });
