@@ -19,12 +19,15 @@ interface Service {
   probe(url: string): Promise<unknown>;
 }
 
+/** A busy machine may need many seconds to respond. Where nothing listens, the connection is refused at once. */
+const MAX_WAIT_MS = 30_000;
+
 const REDIS: Service = {
   name: 'Redis',
   variable: 'REDIS_URL',
   url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
   probe: async (url) => {
-    const limits = { connectTimeout: 2_000, commandTimeout: 2_000 };
+    const limits = { connectTimeout: MAX_WAIT_MS, commandTimeout: MAX_WAIT_MS };
     const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, ...limits });
     // Without a listener this client prints every failed attempt; the rejection below is enough.
     redis.on('error', () => {});
@@ -42,7 +45,7 @@ const POSTGRES: Service = {
   variable: 'DATABASE_URL',
   url: process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test',
   probe: async (url) => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: MAX_WAIT_MS });
     await client.connect();
     await client.end();
   },
@@ -114,7 +117,7 @@ async function describeWith(service: Service, title: string, suite: (url: string
   else skipUnlessCI(title, reason, () => suite(service.url));
 }
 
-/** Each service is tried once, because an address that does not respond costs two seconds. */
+/** Each service is tried once, because an address that drops packets costs half a minute. */
 const reasons = new Map<Service, Promise<string | undefined>>();
 
 /** Returns why a service cannot be used, or `undefined` if it responds. */
