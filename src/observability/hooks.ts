@@ -103,9 +103,10 @@ export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */
   onStart?: ((info: CallInfo) => void) | undefined;
   /**
-   * Wraps each attempt, so that an `AsyncLocalStorage` or the active span of a tracer covers the request. Call `send` once, and
-   * return its promise, which settles when the attempt ends: it rejects with the failure of the attempt, or resolves without the
-   * response. The hook cannot change this outcome, and the call does not wait for other work of the hook.
+   * Wraps each attempt from its request until its body is read and checked, so that an `AsyncLocalStorage` or the active span of a
+   * tracer covers all of it, and also `onRequest`, `onResponse`, `onRateLimit` and `onMismatch`. Call `send` once, and return its
+   * promise, which settles when the attempt ends: it rejects with the failure of the attempt, or resolves without the response.
+   * The hook cannot change this outcome, and the call does not wait for other work of the hook.
    *
    * If the hook throws or ends before it calls `send`, or does not call `send` within 1,000 ms, the client logs a warning and sends
    * the request without the hook. If `send` is called again, it returns the same promise, and nothing is sent again.
@@ -201,13 +202,14 @@ function guardWrapper(wrapper: AroundAttempt, logger: LogAdapter): AroundAttempt
         resolve(attempt);
         // The hook gets no response.
         settled = attempt.then(() => {});
+        // The hook need not handle the failure.
         settled.catch(() => {});
         return settled;
       };
       const goOn = (problem: string) => {
         if (settled !== undefined) return;
         logger.warn(`Your callback \`aroundAttempt\` ${problem}; the client goes on without it`);
-        sendOnce().catch(() => {});
+        sendOnce();
       };
       const timer = systemClock.setTimeout(
         () => goOn(`did not call \`send\` within ${MAX_WAIT_FOR_SEND_MS} ms`),
@@ -225,7 +227,7 @@ function guardWrapper(wrapper: AroundAttempt, logger: LogAdapter): AroundAttempt
           );
           if (failure === undefined || failure.reason !== error) throw error;
         } finally {
-          sendOnce().catch(() => {});
+          sendOnce();
         }
       };
       callOrWarn('aroundAttempt', run, logger);

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test, vi } from 'vitest';
+import { sleep } from '../../src/common/clock.ts';
 import { NotFoundError, TimeoutError } from '../../src/errors.ts';
 import type { AttemptInfo, Hooks } from '../../src/observability/hooks.ts';
 import type { RequestOptions, TrackingClientOptions } from '../../src/options.ts';
@@ -83,6 +84,60 @@ describe('a wrapper that follows the rules', () => {
     const hooks = { onRequest: () => void seen.push(storage.getStore()) };
     await get({ script, hooks, wrappers: [({ attempt }, send) => storage.run(attempt, send)] });
     expect(seen).toEqual([1, 1]);
+  });
+
+  test.each(['a stream', 'a stub with `text`'])(
+    'a body that is %s → read inside of the wrapper, and so are onResponse and onMismatch called',
+    async (kind) => {
+      const storage = new AsyncLocalStorage<string>();
+      const seen: unknown[] = [];
+      const note = (what: string) => void seen.push([what, storage.getStore()]);
+      const text = JSON.stringify({ data: { tracker: { ...TRACKER, isTracked: 'yes' } } });
+      const pull = (stream: ReadableStreamDefaultController) => {
+        note('body');
+        stream.enqueue(Buffer.from(text));
+        stream.close();
+      };
+      const stream = new ReadableStream({ pull }, { highWaterMark: 0 });
+      const read = async () => {
+        note('body');
+        return text;
+      };
+      // A stub without types may lack a stream.
+      const stub = { status: 200, statusText: '', ok: true, headers: new Headers(), body: null, text: read };
+      const response = kind === 'a stream' ? new Response(stream) : (stub as unknown as Response);
+      const wrapper: LooseWrapper = (_info, send) => storage.run('in', send);
+      const { outcome } = await get({
+        script: () => response,
+        wrappers: [wrapper],
+        hooks: { onResponse: () => note('onResponse'), onMismatch: () => note('onMismatch') },
+      });
+      expect(outcome).toMatchObject({ trackerId: TRACKER.trackerId });
+      expect(seen).toEqual([
+        ['body', 'in'],
+        ['onResponse', 'in'],
+        ['onMismatch', 'in'],
+      ]);
+    },
+  );
+
+  test('a body that is still being read → the promise of `send` waits for it', async () => {
+    const steps: string[] = [];
+    const pull = async (stream: ReadableStreamDefaultController) => {
+      await sleep(5_000);
+      steps.push('body');
+      stream.enqueue(Buffer.from(JSON.stringify(GOT.body)));
+      stream.close();
+    };
+    const wrapper: LooseWrapper = async (_info, send) => {
+      await send();
+      steps.push('wrapper');
+    };
+    await get({
+      script: () => new Response(new ReadableStream({ pull }, { highWaterMark: 0 })),
+      wrappers: [wrapper],
+    });
+    expect(steps).toEqual(['body', 'wrapper']);
   });
 
   test('three wrappers → the first is the outermost, and each one runs inside of the one before', async () => {
