@@ -206,6 +206,19 @@ describe('import', () => {
     );
   });
 
+  it.each(['any', 'order-1', NUMBER])('rows that contain the key %s → created, exit code 0', async (key) => {
+    const fake = connect(createFakeTrackingService({ apiKeys: [key] }));
+    const csv = `tracking_number,client_tracker_id,shipment_reference\n${NUMBER},any,any order\nLA680658838NL,order-1,any\n`;
+    const { exitCode, failed, lines } = await importRows(csv, ['--json'], { fake });
+    expect(exitCode).toBe(0);
+    expect(failed).toBeUndefined();
+    expect(lines().map((line) => JSON.parse(line))).toMatchObject([
+      { status: 'created', trackingNumber: NUMBER },
+      { status: 'created', trackingNumber: 'LA680658838NL' },
+    ]);
+    expect(fake.requests[0]?.body).toMatchObject([{ clientTrackerId: 'any' }, { clientTrackerId: 'order-1' }]);
+  });
+
   it('many reasons → the five most frequent and how many more there are; a rule that two rows break is one reason', async () => {
     const { exitCode, lines } = await importRows(
       'trackingNumber,originCountryCode,destinationCountryCode,recipientEmail\n' +
