@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongWaitsFirst } from './test/support/long-waits-first.ts';
 
-/** A busy machine needs ten times as long as a quiet one, on which every test needs less than a tenth of this. */
+/** Every test takes less than a tenth of this on a quiet machine, and a busy machine may take ten times as long. */
 const TIME_LIMITS = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
 
 const src = fileURLToPath(new URL('./src', import.meta.url));

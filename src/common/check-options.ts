@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type CallSite, ConfigurationError } from '../errors.ts';
 import { errorMap, formatPath, isQuotable, kindOrNumber, readBrokenRule, safeParse } from './validation.ts';
 
-/** What errors from before a call need to know of their client. */
+/** The facts about a client that an error from before a call needs. */
 export interface ErrorContext {
   /** Masks the API key in a text that quotes options or input. */
   readonly maskKey: (text: string) => string;

@@ -3,9 +3,14 @@
 import { types } from 'node:util';
 
 export function isError(value: unknown): value is Error {
-  if (types.isNativeError(value) || isInstance(value, Error)) return true;
+  if (types.isNativeError(value) || isOwnError(value)) return true;
   // Errors of the DOM are not native in Node.
   return getTag(value) === 'DOMException';
+}
+
+/** True for an error of this realm, which libraries recognise by `instanceof`. */
+export function isOwnError(value: unknown): value is Error {
+  return isInstance(value, Error);
 }
 
 /** True for a native promise, and for one of the class that an app has set as the global `Promise`. */
@@ -52,7 +57,7 @@ function getTag(value: unknown): string {
   return tryRead(() => Object.prototype.toString.call(value), '').slice('[object '.length, -1);
 }
 
-/** The fields of an error of anybody that can be read: a field may have any type, and reading it may throw. */
+/** The fields of an error from outside. Fields that cannot be read, or that have another type, are empty. */
 export interface ErrorFields {
   readonly name: string;
   readonly message: string;

@@ -1,4 +1,4 @@
-import { isInstance, readError } from '../common/foreign.ts';
+import { isOwnError, readError } from '../common/foreign.ts';
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -118,17 +118,21 @@ export class CallErrors {
     return new ResponseValidationError(message, { ...maskFacts(response, payload), issues }, this.#origin());
   }
 
-  createConnectionError(cause: unknown, key: Secret, { reason, ...facts }: FetchFailure): ConnectionError {
+  createConnectionError(
+    cause: unknown,
+    key: Secret,
+    { reason, ...facts }: FetchFailure,
+    got = 'no response',
+  ): ConnectionError {
     const line = toPrintableLine(key.mask(reason), MAX_REASON_LENGTH);
     const options = { cause: key.maskCause(cause), ...facts, ...this.#origin() };
-    return new ConnectionError(`${this.#title} got no response: ${line}`, options);
+    return new ConnectionError(`${this.#title} got ${got}: ${line}`, options);
   }
 
   createIncompleteError(cause: unknown, key: Secret): ConnectionError {
     const { reason } = readFetchFailure(cause, false, false);
-    const line = toPrintableLine(key.mask(reason), MAX_REASON_LENGTH);
-    const options = { cause: key.maskCause(cause), neverSent: false, ...this.#origin() };
-    return new ConnectionError(`${this.#title} got an incomplete response: ${line}`, options);
+    const failure = { reason, neverSent: false, isPermanent: false };
+    return this.createConnectionError(cause, key, failure, 'an incomplete response');
   }
 
   /** @param lastFailure - the failure of the previous attempt, if nothing was sent since */
@@ -178,7 +182,7 @@ export class CallErrors {
       return new ConfigurationError(message, { option, rule, ...cause, ...origin });
     }
     // An error of another realm would not be recognised as an error further on.
-    if (error instanceof TrackingError && isInstance(error, Error)) return error;
+    if (error instanceof TrackingError && isOwnError(error)) return error;
     const { name, message } = readError(error) ?? {};
     const what = name === undefined ? kindOf(error) : `${name}: ${message}`;
     return new TrackingError(`The limiter threw ${what}`, { cause: error, ...origin });
@@ -190,12 +194,10 @@ export class CallErrors {
 
   #describeResponse(response: RawResponse, body: unknown): ApiErrorDetails {
     const { method, path, attempts } = this.#facts;
-    const { status, requestId, headers, key, retryAfterMs } = response;
+    const { headers, key, retryAfterMs } = response;
     const echoedKey = findKey(response, body);
     return {
-      status,
-      requestId,
-      body: echoedKey?.maskValue(body) ?? body,
+      ...maskFacts(response, body, echoedKey),
       errors: readErrorItems(body, echoedKey),
       method,
       path,
@@ -211,9 +213,9 @@ function findKey({ text, key }: RawResponse, body: unknown): Secret | undefined 
   return key.isInJson(body, text) ? key : undefined;
 }
 
-function maskFacts(response: RawResponse, body: unknown) {
+function maskFacts(response: RawResponse, body: unknown, echoedKey = findKey(response, body)) {
   const { status, requestId } = response;
-  return { status, requestId, body: findKey(response, body)?.maskValue(body) ?? body };
+  return { status, requestId, body: echoedKey?.maskValue(body) ?? body };
 }
 
 /** @param key - the key if the body contains it */

@@ -5,6 +5,7 @@ import {
   isBytes,
   isDate,
   isError,
+  isOwnError,
   isPromise,
   isSet,
   isUrl,
@@ -34,6 +35,15 @@ test.each<[kind: string, is: (value: unknown) => boolean, here: unknown, code: s
 ])('%s of any realm → recognised, and nothing else', (_kind, is, here, code, others) => {
   expect([is(here), is(elsewhere(code))]).toEqual([true, true]);
   for (const other of others) expect(is(other)).toBe(false);
+});
+
+test.each([
+  ['an error of this realm', new TypeError('x'), true],
+  ['a DOMException of this realm', new DOMException('x'), true],
+  ['an error of another realm', elsewhere('new TypeError("x")'), false],
+  ['a text', 'x', false],
+])('isOwnError, %s → an error of this realm or not', (_what, value, expected) => {
+  expect(isOwnError(value)).toBe(expected);
 });
 
 test('a DOMException → an error', () => {
@@ -67,7 +77,7 @@ describe('an object that throws when it is asked', () => {
   ];
 
   test.each(ASKED)('%s → it is nothing that the package knows', (_what, value) => {
-    for (const is of [isArrayBuffer, isBytes, isDate, isError, isPromise, isSet, isUrl])
+    for (const is of [isArrayBuffer, isBytes, isDate, isError, isOwnError, isPromise, isSet, isUrl])
       expect([is.name, is(value)]).toEqual([is.name, false]);
     expect(readError(value)).toBeUndefined();
     expect(listCauses(value)).toEqual([]);
@@ -78,10 +88,7 @@ describe('an object that throws when it is asked', () => {
     const error = new Error('x');
     // V8 formats the stack, which needs the name, before it replaces the stack.
     expect(error.stack).toBeDefined();
-    Object.defineProperties(
-      error,
-      Object.fromEntries([...fields, 'cause'].map((name) => [name, { value }])),
-    );
+    Object.defineProperties(error, Object.fromEntries([...fields, 'cause'].map((name) => [name, { value }])));
     const empty = { name: 'Error', message: '', stack: '', code: '', errors: [], syscall: '' };
     const { cause: _cause, ...texts } = Object(readError(error));
     expect(texts).toEqual(empty);

@@ -72,16 +72,13 @@ test('a hook whose promise of another realm rejects → a warning, and no unhand
   );
 });
 
-test.each([['receivedAt', `new Date(1_700_000_000_000)`]])(
-  'an option of another realm, %s → accepted',
-  async (_name, code) => {
-    const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
-    // Sound: a date of another realm has the methods of a date.
-    const receivedAt = elsewhere(code) as Date;
-    const body = { trackerId: 't', events: [{ eventId: 'e' }] };
-    expect(await inbox.process(body, () => {}, { receivedAt })).toMatchObject({ outcome: 'done' });
-  },
-);
+test('a date of another realm as `receivedAt` → accepted', async () => {
+  const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+  // Sound: a date of another realm has the methods of a date.
+  const receivedAt = elsewhere('new Date(1_700_000_000_000)') as Date;
+  const body = { trackerId: 't', events: [{ eventId: 'e' }] };
+  expect(await inbox.process(body, () => {}, { receivedAt })).toMatchObject({ outcome: 'done' });
+});
 
 test.each(['new Uint8Array(bytes)', 'new Uint8Array(bytes).buffer'])(
   'a webhook body of another realm, %s → parsed',

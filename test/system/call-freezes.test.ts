@@ -36,13 +36,20 @@ async function startService() {
   };
 }
 
-test.each([
-  ['a paid search', 'search', { data: { trackings: [] } }],
-  ['a paid search with a large body', 'search', { data: { trackings: [{ note: 'x'.repeat(2_000_000) }] } }],
-  ['a chunk of createMany', 'createMany', { status: 'success', data: [{ itemStatus: 'created' }] }],
+const RESULT = { tracker: { trackerId: 't' }, events: [], note: 'x'.repeat(2_000_000) };
+const ITEM = {
+  itemStatus: 'created',
+  inputData: { trackingNumber: 'LA680658838NL' },
+  tracker: { trackerId: 't', trackingNumber: 'LA680658838NL' },
+};
+
+test.each<[what: string, call: string, body: object, result: unknown]>([
+  ['a paid search', 'search', { data: { trackings: [] } }, []],
+  ['a paid search with a large body', 'search', { data: { trackings: [RESULT] } }, [RESULT]],
+  ['a chunk of createMany', 'createMany', { status: 'success', data: [ITEM] }, ['created']],
 ])(
   '%s, whose response came while the process was stopped past timeoutMs → its result',
-  async (_what, call, body) => {
+  async (_what, call, body, result) => {
     const service = await startService();
     const program = await bundled('test/system/calls/one-call.ts');
     const child = fork(program, [JSON.stringify({ baseUrl: service.baseUrl, call, timeoutMs: TIMEOUT_MS })]);
@@ -53,6 +60,6 @@ test.each([
     service.respond(body);
     await sleep(TIMEOUT_MS + 1_000);
     child.kill('SIGCONT');
-    expect((await outcome)[0]).toEqual({ error: null });
+    expect((await outcome)[0]).toEqual({ result });
   },
 );
