@@ -37,7 +37,7 @@ describe('a failure of `fetch` whose errors are of another realm', () => {
     });
   });
 
-  test('a reset connection → not said to be a mistake of the option `fetch`', async () => {
+  test('a reset connection → a message that does not blame the option `fetch`', async () => {
     const reset = `Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })`;
     const { client } = makeClient(() => Promise.reject(elsewhere(reset)), { retry: false });
     expect(await catchRejection(client.couriers.list())).toMatchObject({

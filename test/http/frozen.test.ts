@@ -102,7 +102,7 @@ describe.each(CALLS)('a process that is frozen past %s', (_name, body, call) => 
   });
 });
 
-test('a timer that fires on time → TimeoutError at once', async () => {
+test('no response until a timer fires on time → TimeoutError at once', async () => {
   const { client } = makeSlowService(PAYLOADS.couriers);
   const rejection = catchRejection(client.couriers.list({ timeoutMs: 1_000 }));
   await passTime(1_000, 40);
