@@ -95,7 +95,7 @@ const RULES: readonly (readonly ['code' | 'message' | 'syscall' | 'deno', RegExp
   ['code', /^UND_ERR_BODY_TIMEOUT$/, limitOfFetch('the next part of a body', 'bodyTimeout')],
   ['syscall', /^(?:connect|getaddrinfo)$/, NEVER_SENT],
   // A number is not a code of the network.
-  ['code', /^\D/, MAYBE_SENT],
+  ['code', /^[A-Z]/i, MAYBE_SENT],
 ];
 
 /**
@@ -166,5 +166,5 @@ function isMistake(failure: unknown): boolean {
   const { name, message, errors } = readError(failure) ?? {};
   if (NETWORK_ERROR.test(message ?? '') || /^(?:Abort|Timeout)Error$/.test(name ?? '')) return false;
   const all = [failure, ...(errors ?? [])].flatMap((each) => listCauses(each));
-  return !all.some(({ code }) => /^(?!ERR_INVALID_)\D/.test(code));
+  return !all.some(({ code }) => /^(?!ERR_INVALID_)[A-Z]/i.test(code));
 }

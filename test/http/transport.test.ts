@@ -430,6 +430,7 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   ['ECONNRESET of read', coded('ECONNRESET', { syscall: 'read' }), false],
   ['a refused connection around a reset', coded('ECONNREFUSED', { cause: coded('ECONNRESET') }), false],
   ['a code that is a number, as of a DOMException', coded(20), false],
+  ['code -104 with a refused cause', Object.assign(networkFailure('ECONNREFUSED'), { code: -104 }), true],
   ['code 20 with a refused cause', Object.assign(networkFailure('ECONNREFUSED'), { code: 20 }), true],
   ['a refused connection inside 5 errors', wrap(coded('ECONNREFUSED'), 5), true],
   ['a refused connection inside 6 errors', wrap(coded('ECONNREFUSED'), 6), false],
