@@ -9,8 +9,8 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
-  storableKey,
 } from '../webhooks/dedupe-store.ts';
+import { toStoredKey } from '../webhooks/stored-key.ts';
 import { batched, getSqlState, type Queryable, queryableOption, retryConflicts } from './connection.ts';
 import { buildStatements } from './table.ts';
 
@@ -261,11 +261,6 @@ export class PostgresDedupeStore implements DedupeStore {
 /** A statement takes one list for each field. */
 function toColumns<Request>(requests: readonly Request[], ...names: (keyof Request)[]): unknown[][] {
   return names.map((name) => requests.map((request) => request[name]));
-}
-
-/** PostgreSQL allows no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
-function toStoredKey(key: string): string {
-  return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
 
 function longerRetained(request: ClaimRequest, other: ClaimRequest = request): ClaimRequest {

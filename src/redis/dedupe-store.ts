@@ -9,8 +9,8 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
-  storableKey,
 } from '../webhooks/dedupe-store.ts';
+import { toStoredKey } from '../webhooks/stored-key.ts';
 import {
   createScript,
   createScriptRunner,
@@ -137,7 +137,7 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
-    const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
+    const stored = keys.map((key) => this.#keyPrefix + toStoredKey(key));
     return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs, 'commandTimeoutMs');
   }
 
@@ -156,9 +156,6 @@ export class RedisDedupeStore implements DedupeStore {
     return (await Promise.all(runs)).flat();
   }
 }
-
-/** Redis stores any text. But JSON can contain half of a surrogate pair, and drivers change it. */
-const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
   const attempt = toNumber(reply);

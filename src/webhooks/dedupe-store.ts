@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { withTimeLimit } from '../common/guarded.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
@@ -67,15 +66,6 @@ export interface DedupeStore {
 export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
-
-const HASHED = 'sha256:';
-
-/** Hashes a key that cannot be stored. It hashes UTF-16, because UTF-8 turns all lone surrogates into one character. */
-export function storableKey(key: string, storable: RegExp): string {
-  // A key that looks like a hash could be mistaken for the hash of another key, so it is hashed, too.
-  if (storable.test(key) && !key.startsWith(HASHED)) return key;
-  return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
-}
 
 /** A call of a store exceeded its time limit. The call goes on, because no driver can cancel it. */
 export class StoreTimeoutError extends TrackingError {

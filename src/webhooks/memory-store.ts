@@ -4,6 +4,7 @@ import { systemClock } from '../common/clock.ts';
 import { countOption, functionOption, type OptionShape } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
+import { toStoredKey } from './stored-key.ts';
 
 /** Maximum number of keys that one call forgets. A million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
@@ -64,8 +65,9 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 
   async claim(
-    ...[keys, { token, leaseMs, retainMs = 0 }]: Parameters<DedupeStore['claim']>
+    ...[given, { token, leaseMs, retainMs = 0 }]: Parameters<DedupeStore['claim']>
   ): Promise<readonly Claim[]> {
+    const keys = given.map(toStoredKey);
     const now = this.#now();
     this.#forgetExpired(now);
     const claims = keys.map((key) => this.#find(key, token, now, retainMs));
@@ -77,7 +79,8 @@ export class MemoryDedupeStore implements DedupeStore {
     return claims;
   }
 
-  async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
+  async commit(given: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
+    const keys = given.map(toStoredKey);
     const now = this.#now();
     this.#forgetExpired(now);
     this.#makeRoom(keys, now);
@@ -86,7 +89,7 @@ export class MemoryDedupeStore implements DedupeStore {
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
     const now = this.#now();
-    for (const key of keys) {
+    for (const key of keys.map(toStoredKey)) {
       const state = this.#keys.get(key);
       if (typeof state !== 'object' || state.token !== token) continue;
       const attempts = uncounted ? state.attempts - 1 : state.attempts;
