@@ -120,7 +120,7 @@ function startPolling(client: TrackingClient) {
 async function startReceiving(client: TrackingClient) {
   const { postgresUrl: connectionString, schema } = task;
   const openPool = () => {
-    const pool = new pg.Pool({ connectionString, application_name: schema, max: 4 });
+    const pool = new pg.Pool({ connectionString, application_name: schema, max: 4, query_timeout: 4_000 });
     // Without these listeners, the end of an idle or a borrowed connection would end the process.
     pool.on('error', () => {});
     pool.on('connect', (connection) => connection.on('error', () => {}));

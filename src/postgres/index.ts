@@ -4,6 +4,6 @@
  * @module tracking-client/postgres
  */
 
-export type { Queryable } from './connection.ts';
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
+export type { Queryable } from './queryable.ts';
 export { inboxTableSql } from './table.ts';

@@ -1,9 +1,12 @@
 import { refuseOption } from '../common/check-options.ts';
 import { quoteValue } from '../common/validation.ts';
+import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 
 const DEFAULT_TABLE = 'tracking_inbox';
 /** PostgreSQL cuts off longer names. */
 const MAX_NAME_LENGTH = 63;
+/** A claim waits this long for a key that another transaction has inserted and not committed, and longer for many keys. */
+const INSERT_WAIT_MS = 40;
 /** An arbitrary number that no other program is likely to use for an advisory lock. */
 const MIGRATION_LOCK = 7_275_824_301;
 
@@ -52,29 +55,20 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 
 const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
 
-/** Statements lock rows in this order, so that receivers do not deadlock. */
-const IN_ORDER = 'ORDER BY wanted.key COLLATE "C"';
-
 const remainingMs = (end: string) => `ceil(extract(epoch FROM ${end} - clock_timestamp()) * 1000)::float8`;
 
 /**
- * Builds the statements of a store; all times are on the server's clock. `$1` is a list of keys, except in `purge`, and
- * the other lists have one value for each key. `claim`, `commit` and `release` wait for a lock at most `lockTimeoutMs`, because the
- * calls that share the statement wait, too.
+ * Builds the statements of a store; all times are on the server's clock. `$1` is a list of keys, except in `purge`, and the other
+ * lists have one value for each key. No statement waits for a row that another transaction has locked: `SKIP LOCKED` leaves it out.
+ * Rows are locked in the order of their keys, so that receivers do not deadlock. Columns are plain words, because a driver may
+ * rename columns such as `lease_ms`.
  *
  * @throws ConfigurationError if the name of the table is invalid
  */
-export function buildStatements(table: string | undefined, lockTimeoutMs: number) {
-  const name = quoteTable(table);
-  // PostgreSQL reads `lock_timeout` only when a wait for a lock begins, so a statement can change this setting for its own waits.
-  // It is set for the transaction only: with PgBouncer, other clients may use the connection. It is set back at the end of the
-  // statement: the transaction may be the caller's own.
-  const setting = `setting AS (
-  SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', '${lockTimeoutMs}', true)
-)`;
-  const restore = "set_config('lock_timeout', setting.former, true)";
+export function buildStatements(table: string | undefined) {
+  const quoted = quoteTable(table);
   return {
-    name,
+    name: quoted,
 
     // `IF NOT EXISTS` fails when several processes create the table at once, so they take a lock.
     create: `DO $migration$ BEGIN
@@ -82,65 +76,84 @@ PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 ${inboxTableSql(table)}
 END $migration$`,
 
-    // The state of each known key: 'free', 'leased' or 'done'. A missing or free key can be claimed. The columns and states are
-    // plain words, because a driver may rename columns such as `lease_ms`, and return booleans as text.
-    read: `SELECT key, token, CASE WHEN ${FREE} THEN 'free' ELSE state END AS state,
-  ${remainingMs('lease_until')} AS lease, ${remainingMs('expires_at')} AS retention
-FROM ${name} AS inbox WHERE key = ANY ($1::text[])`,
-
-    // Returns the attempt of each claimed key. After `$4` ms an unfinished key is forgotten. `ON CONFLICT` locks the rows of keys
-    // that are not free, so leave out keys that are known to be done: receivers would wait for each other.
-    claim: `WITH ${setting}, claimed AS (
-  INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
-  SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
-  FROM setting, unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${IN_ORDER}
+    // For each key that is known or claimed: the claimant and its attempt, if it is claimed, and what was known before. After a
+    // week, or after its lease, an unfinished key is forgotten. If several requests name a key, the holder of its lease wins, else
+    // the first request. Only an insert waits, while another transaction inserts the same key: the more keys, the longer
+    // another receiver needs to insert the same ones. `lock_timeout` ends the wait. It is set back at the end of the statement,
+    // because the transaction may be the caller's own.
+    claim: `WITH setting AS (
+  SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', greatest(${INSERT_WAIT_MS}, cardinality($1::text[]) / 4)::text, true)
+), known AS (
+  SELECT key, token, CASE WHEN ${FREE} THEN 'free' ELSE state END AS state,
+    ${remainingMs('lease_until')} AS lease, ${remainingMs('expires_at')} AS retention
+  FROM ${quoted} AS inbox WHERE key = ANY ($1::text[])
+), unlocked AS (
+  SELECT key FROM ${quoted} AS inbox WHERE key = ANY ($1::text[]) AND (token = ANY ($2::text[]) OR ${FREE})
+  ORDER BY key FOR UPDATE SKIP LOCKED
+), claimed AS (
+  INSERT INTO ${quoted} AS inbox (key, state, token, lease_until, attempts, expires_at)
+  SELECT DISTINCT ON (key COLLATE "C") key, 'leased', wanted.token, ${endAfter('lease_ms')}, 1,
+    ${endAfter(`greatest(${OUTLASTS_SENDER_MS}, lease_ms)`)}
+  FROM setting, unnest($1::text[], $2::text[], $3::float8[]) WITH ORDINALITY AS wanted (key, token, lease_ms, place)
+    LEFT JOIN known USING (key)
+  WHERE known.state IS NULL OR key IN (SELECT key FROM unlocked)
+  ORDER BY key COLLATE "C", known.token IS DISTINCT FROM wanted.token, place
   ON CONFLICT (key) DO UPDATE SET
     state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
     attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
     expires_at = excluded.expires_at
   WHERE inbox.token = excluded.token OR ${FREE}
-  RETURNING key, attempts
+  RETURNING key, token, attempts
 )
-SELECT key, attempts FROM claimed
+SELECT key, claimed.token AS claimant, attempts, known.token AS holder, state, lease, retention
+FROM known FULL JOIN claimed USING (key)
 UNION ALL
-SELECT NULL, NULL FROM setting WHERE ${restore} IS NULL`,
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM setting
+WHERE set_config('lock_timeout', setting.former, true) IS NULL`,
 
     // Begins the retention of done keys again, unless another receiver has extended it even further.
-    retain: `UPDATE ${name} AS done SET expires_at = ${endAfter('kept.retain_ms')}
+    retain: `UPDATE ${quoted} AS done SET expires_at = ${endAfter('kept.retain_ms')}
 FROM (
   SELECT inbox.key, wanted.retain_ms
   FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms)
-  JOIN ${name} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done'
+  JOIN ${quoted} AS inbox ON inbox.key = wanted.key AND inbox.state = 'done'
     AND inbox.expires_at < ${endAfter('wanted.retain_ms')}
   FOR UPDATE OF inbox SKIP LOCKED
 ) AS kept WHERE done.key = kept.key`,
 
-    commit: `WITH ${setting}, done AS (
-  INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-  SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
-  FROM setting, unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${IN_ORDER}
+    // Returns the keys whose row is locked.
+    commit: `WITH unlocked AS (
+  SELECT key FROM ${quoted} WHERE key = ANY ($1::text[]) ORDER BY key FOR UPDATE SKIP LOCKED
+), locked AS (
+  SELECT key FROM ${quoted} WHERE key = ANY ($1::text[]) AND key NOT IN (SELECT key FROM unlocked)
+), done AS (
+  INSERT INTO ${quoted} (key, state, attempts, expires_at)
+  SELECT key, 'done', 1, ${endAfter('retain_ms')}
+  FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms)
+  WHERE key NOT IN (SELECT key FROM locked) ORDER BY key COLLATE "C"
   ON CONFLICT (key) DO UPDATE SET
     state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at
-  RETURNING key
 )
-SELECT ${restore} FROM setting, (SELECT count(*) FROM done) AS finished`,
+SELECT key FROM locked`,
 
-    release: `WITH ${setting}, released AS (
-  UPDATE ${name} AS inbox
-  SET state = 'failed', token = NULL, lease_until = NULL, attempts = inbox.attempts - held.uncounted
-  FROM (
-    SELECT leased.key, wanted.uncounted
-    FROM setting, unnest($1::text[], $2::text[], $3::int[]) AS wanted (key, token, uncounted)
-    JOIN ${name} AS leased ON leased.key = wanted.key AND leased.token = wanted.token AND leased.state = 'leased'
-    ORDER BY leased.key COLLATE "C" FOR UPDATE OF leased
-  ) AS held WHERE inbox.key = held.key
-  RETURNING inbox.key
+    // Returns the keys that the claimant leases, but whose row is locked.
+    release: `WITH held AS (
+  SELECT inbox.key, token, uncounted
+  FROM unnest($1::text[], $2::text[], $3::int[]) AS wanted (key, token, uncounted)
+  JOIN ${quoted} AS inbox USING (key, token) WHERE state = 'leased'
+), unlocked AS (
+  SELECT inbox.key, held.uncounted FROM held JOIN ${quoted} AS inbox USING (key, token)
+  WHERE state = 'leased' ORDER BY key COLLATE "C" FOR UPDATE OF inbox SKIP LOCKED
+), released AS (
+  UPDATE ${quoted} AS inbox
+  SET state = 'failed', token = NULL, lease_until = NULL, attempts = inbox.attempts - unlocked.uncounted
+  FROM unlocked WHERE inbox.key = unlocked.key
 )
-SELECT ${restore} FROM setting, (SELECT count(*) FROM released) AS finished`,
+SELECT key, token FROM held WHERE key NOT IN (SELECT key FROM unlocked)`,
 
-    // Skips locked rows, so that it does not wait for receivers. `$1` limits the number of rows.
-    purge: `DELETE FROM ${name} WHERE key IN (
-  SELECT key FROM ${name} AS inbox WHERE ${FORGOTTEN} LIMIT $1 FOR UPDATE SKIP LOCKED
+    // `$1` limits the number of rows.
+    purge: `DELETE FROM ${quoted} WHERE key IN (
+  SELECT key FROM ${quoted} AS inbox WHERE ${FORGOTTEN} LIMIT $1 FOR UPDATE SKIP LOCKED
 ) RETURNING key`,
   };
 }

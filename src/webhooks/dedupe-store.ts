@@ -74,9 +74,11 @@ export class StoreTimeoutError extends TrackingError {
 
   readonly #call: Promise<unknown>;
 
-  constructor(limitMs: number, call: Promise<unknown>, option?: string) {
+  constructor(limitMs: number, call: Promise<unknown>, option?: string, advice?: string) {
     const hint = option === undefined ? '' : ` (\`${option}\`)`;
-    super(`The store did not respond within ${limitMs} ms${hint}`);
+    super(
+      `The store did not respond within ${limitMs} ms${hint}${advice === undefined ? '' : `; ${advice}`}`,
+    );
     this.#call = call;
   }
 
@@ -86,13 +88,17 @@ export class StoreTimeoutError extends TrackingError {
   }
 }
 
-/** Calls a store, and rejects with a `StoreTimeoutError` when the call takes longer than `limitMs`; the error names the `option`. */
+/**
+ * Calls a store, and rejects with a `StoreTimeoutError` when the call takes longer than `limitMs`; the error names the `option` and
+ * gives the `advice`.
+ */
 export function callStore<Result>(
   call: () => Promise<Result>,
   limitMs: number,
   option?: string,
+  advice?: string,
 ): Promise<Result> {
-  return withTimeLimit(call, limitMs, (late) => new StoreTimeoutError(limitMs, late, option));
+  return withTimeLimit(call, limitMs, (late) => new StoreTimeoutError(limitMs, late, option, advice));
 }
 
 /** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */

@@ -125,15 +125,23 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
       ]);
     });
 
-    test('a key that another transaction has inserted and not committed → busy', async () => {
-      const key = randomUUID();
+    test('a key that another transaction has inserted and not committed → busy, and the other keys are acquired', async () => {
+      const foreign = randomUUID();
       const client = await connect();
       await client.query('BEGIN');
       await client.query(
         `INSERT INTO ${table} (key, state, attempts, expires_at) VALUES ($1, 'failed', 1, now())`,
-        [key],
+        [foreign],
       );
-      expect(await store.claim([key], { token: 'mine', ...LEASE })).toMatchObject([{ status: 'busy' }]);
+      const others = Array.from({ length: 20 }, () => randomUUID());
+      const claim = (keys: string[]) => store.claim(keys, { token: 'mine', ...LEASE });
+      const claims = await Promise.all([claim([foreign]), claim(others), claim([randomUUID()])]);
+      expect(claims.flat()).toMatchObject([
+        { status: 'busy' },
+        ...Array(21).fill({ status: 'acquired', attempt: 1 }),
+      ]);
+      await client.query('ROLLBACK');
+      expect(await claim([foreign])).toEqual([{ status: 'acquired', attempt: 1 }]);
     });
 
     test('a lease of another receiver → busy until that lease ends', async () => {
@@ -152,7 +160,9 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
       const key = randomUUID();
       await store.claim([key], { token: 'mine', ...LEASE });
       const unlock = await lock([key]);
-      await expect(store.claim([key], { token: 'mine', ...LEASE })).rejects.toMatchObject({ code: '55P03' });
+      await expect(store.claim([key], { token: 'mine', ...LEASE })).rejects.toThrow(
+        'another transaction has locked its row',
+      );
       await unlock();
       expect(await store.claim([key], { token: 'mine', ...LEASE })).toEqual([
         { status: 'acquired', attempt: 1 },
@@ -167,13 +177,27 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
         store.commit([handled], { retainMs: DAY_MS }),
         store.release([failed], { token: 'mine' }),
       ];
-      await sleep(200);
       await unlock();
       await Promise.all(calls);
       expect(await store.claim([handled, failed], { token: 'other', ...LEASE })).toEqual([
         { status: 'done' },
         { status: 'acquired', attempt: 2 },
       ]);
+    });
+
+    test('a commit and a release while the row stays locked → both reject, and succeed after the unlock', async () => {
+      const [handled, failed] = [randomUUID(), randomUUID()];
+      await store.claim([handled, failed], { token: 'mine', ...LEASE });
+      const finish = () =>
+        Promise.allSettled([
+          store.commit([handled], { retainMs: DAY_MS }),
+          store.release([failed], { token: 'mine' }),
+        ]);
+      const unlock = await lock([handled, failed]);
+      const message = expect.stringContaining('another transaction has locked its row');
+      expect(await finish()).toMatchObject([{ reason: { message } }, { reason: { message } }]);
+      await unlock();
+      expect(await finish()).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }]);
     });
 
     test('a store on one connection → the locked key is busy, and calls for other keys succeed', async () => {

@@ -55,7 +55,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
   test('all connections of its pool freeze, three times → new connections take over, and every event is handled once', async () => {
     const proxy = await openFreezingProxy(url);
     onTestFinished(() => proxy.close());
-    const pool = makePool({ connectionString: proxy.url, max: 4 });
+    const pool = makePool({ connectionString: proxy.url, max: 4, query_timeout: 1_000 });
     onTestFinished(() => pool.end());
     const store = new PostgresDedupeStore({ pool, table: `${schema}.frozen`, commandTimeoutMs: 500 });
     await store.createTable();

@@ -133,7 +133,10 @@ async function openListener(): Promise<RequestListener> {
     return toNodeHandler(createHandler(store));
   }
   const { default: driver } = await import('pg');
-  const pool = new driver.Pool({ connectionString: serviceUrl, max: 8 }).on('error', console.error);
+  const pool = new driver.Pool({ connectionString: serviceUrl, max: 8, query_timeout: 4_000 }).on(
+    'error',
+    console.error,
+  );
   if (inbox === 'postgres by hand') {
     const insert = `INSERT INTO ${namespace}.handled_events VALUES ($1) ON CONFLICT DO NOTHING`;
     return createByHand(async (key) => (await pool.query(insert, [key])).rowCount === 1);
