@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
-import { createWebhookHandler } from '../../src/webhooks/index.ts';
+import { createWebhookHandler, WebhookInbox } from '../../src/webhooks/index.ts';
 import { makePool, useSchema } from '../integration/postgres-schema.ts';
 import { describeWithPostgres, describeWithProgram } from '../integration/services.ts';
 import { startOwnPgBouncer } from './own-pgbouncer.ts';
@@ -239,6 +239,56 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
       await client.query(`SELECT FROM ${ownTable} WHERE key = 'locked' FOR UPDATE`);
       const outcome = await Promise.race([ownStore.purge(), sleep(5_000, 'the purge waits')]);
       expect(outcome).toBe(1);
+    });
+  });
+
+  describe('two receivers that get the same webhook with 3,000 events at once', () => {
+    const EVENT_COUNT = 3_000;
+
+    /** An inbox with a pool of its own, and the number of statements that it has sent. */
+    function makeInbox() {
+      const pool = makePool({ connectionString: url });
+      onTestFinished(() => pool.end());
+      const query = vi.fn((text: string, values?: unknown[]) => pool.query(text, values));
+      // A long time limit, because the other suites run at the same time.
+      const store = new PostgresDedupeStore({ pool: { query }, table, commandTimeoutMs: 30_000 });
+      return { inbox: new WebhookInbox({ store }), query };
+    }
+
+    function buildWebhook(tracker: string) {
+      const events = Array.from({ length: EVENT_COUNT }, (_, index) => ({ eventId: String(index) }));
+      return { trackerId: tracker, events };
+    }
+
+    test('and a row that is locked → all other events handled once, in few statements, and a neighbour is not held up', async () => {
+      const tracker = randomUUID();
+      const lockedKey = `tracking/events:${tracker}:7`;
+      await store.claim([lockedKey], { token: 'first', ...LEASE });
+      await store.release([lockedKey], { token: 'first' });
+      const unlock = await lock([lockedKey]);
+      const receivers = [makeInbox(), makeInbox()];
+      const handled: string[] = [];
+      const process = (options: object) =>
+        receivers.map(({ inbox }) =>
+          inbox.process(
+            buildWebhook(tracker),
+            { onEvents: ({ events }) => void handled.push(...events.map(({ eventId }) => String(eventId))) },
+            options,
+          ),
+        );
+      const reports = process({ busyTimeoutMs: 0 });
+      const neighbour = receivers[0]?.inbox.process(
+        { trackerId: randomUUID(), events: [{ eventId: 'e' }] },
+        () => {},
+      );
+      expect(await neighbour).toMatchObject({ outcome: 'done', handled: 1 });
+      expect((await Promise.all(reports)).map(({ outcome }) => outcome)).toEqual(['busy', 'busy']);
+      expect([handled.length, new Set(handled).size]).toEqual([EVENT_COUNT - 1, EVENT_COUNT - 1]);
+      const statements = receivers.reduce((sum, { query }) => sum + query.mock.calls.length, 0);
+      expect(statements).toBeLessThan(100);
+      await unlock();
+      await Promise.all(process({}));
+      expect([handled.length, new Set(handled).size]).toEqual([EVENT_COUNT, EVENT_COUNT]);
     });
   });
 
