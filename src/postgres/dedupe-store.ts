@@ -23,6 +23,8 @@ const LOCKED_PAUSE_MS = 250;
 const PARTS = 8;
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
+/** A missing right hides a table or a schema, if it is not reported as such. */
+const MAY_LACK_RIGHTS = [UNDEFINED_TABLE, '42501', '3F000'];
 const NO_REPLY_ADVICE =
   'set `query_timeout` of your `pg` pool, so that it replaces connections that never answer';
 /** A key that another receiver holds for an unknown time. */
@@ -114,8 +116,19 @@ export class PostgresDedupeStore implements DedupeStore {
     reportDriverErrors('PostgreSQL', pool);
   }
 
-  /** Creates the table unless it exists; safe to call from several processes at once. */
+  /**
+   * Creates the table unless it exists; safe to call from several processes at once. Where the table exists, the role needs no right
+   * to create it.
+   *
+   * @throws ConfigurationError when the role lacks a right
+   */
   async createTable(): Promise<void> {
+    const places = await runStatement(this.#pool, this.#statements.find);
+    if (places.some(isFound)) {
+      const lacking = describeLacking(places.filter(isFound));
+      if (lacking.includes('USAGE')) throw buildRightsError(lacking);
+      return;
+    }
     await this.#run('create');
   }
 
@@ -210,12 +223,23 @@ export class PostgresDedupeStore implements DedupeStore {
     try {
       return await runStatement(this.#pool, this.#statements[statement], values);
     } catch (error) {
-      if (getSqlState(error) !== UNDEFINED_TABLE) throw error;
+      throw MAY_LACK_RIGHTS.includes(getSqlState(error)) ? await this.#explain(error) : error;
+    }
+  }
+
+  /** Tells whether the table is missing or a right. */
+  async #explain(error: unknown): Promise<unknown> {
+    // The look-up fails, too, if the connection is lost or the caller's transaction is aborted. Then the first error says most.
+    const places = await runStatement(this.#pool, this.#statements.find).catch(() => []);
+    const found = places.filter(isFound);
+    if (found.length === 0 && getSqlState(error) === UNDEFINED_TABLE) {
       const advice = 'call `createTable()`, or run `inboxTableSql()` in a migration';
-      throw new ConfigurationError(`The table ${this.#statements.name} does not exist; ${advice}`, {
+      return new ConfigurationError(`The table ${this.#statements.name} does not exist; ${advice}`, {
         cause: error,
       });
     }
+    const lacking = describeLacking(found.length > 0 ? found : places);
+    return lacking === '' ? error : buildRightsError(lacking, error);
   }
 
   #limit<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -251,6 +275,20 @@ function toClaim(row: Row | undefined, token: string): Claim | 'locked' {
   if (row?.['state'] === 'done') return { status: 'done' };
   const retryAfterMs = Number(row?.['lease']);
   return retryAfterMs > 0 ? { status: 'busy', retryAfterMs } : BUSY;
+}
+
+function isFound(place: Row): boolean {
+  return place['found'] === 'yes';
+}
+
+function describeLacking(places: readonly Row[]): string {
+  const texts = places.map(({ lacking }) => String(lacking));
+  return texts.filter((text) => text !== '').join(', ');
+}
+
+function buildRightsError(lacking: string, cause?: unknown): ConfigurationError {
+  const message = `The role of \`pool\` lacks these rights: ${lacking}`;
+  return new ConfigurationError(message, cause === undefined ? {} : { cause });
 }
 
 function buildLockedError(verb: string): TrackingError {

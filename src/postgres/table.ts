@@ -34,14 +34,21 @@ export function inboxTableSql(table: string = DEFAULT_TABLE): string {
 ) WITH (fillfactor = 80);`;
 }
 
-function quoteTable(table: string = DEFAULT_TABLE): string {
+/** Splits the name of a table into its schema, if it has one, and the table itself. */
+function parseTable(table: string = DEFAULT_TABLE): { readonly schema?: string; readonly name: string } {
   const parts = typeof table === 'string' ? table.split('.') : [];
   const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= MAX_NAME_LENGTH;
-  if (parts.length < 1 || parts.length > 2 || !parts.every(isPlain)) {
+  const [first, second] = parts;
+  if (first === undefined || parts.length > 2 || !parts.every(isPlain)) {
     const rule = `a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or "webhooks.inbox"`;
     refuseOption('table', rule, table, quoteValue);
   }
-  return parts.map((part) => `"${part}"`).join('.');
+  return second === undefined ? { name: first } : { schema: first, name: second };
+}
+
+function quoteTable(table: string | undefined): string {
+  const { schema, name } = parseTable(table);
+  return schema === undefined ? `"${name}"` : `"${schema}"."${name}"`;
 }
 
 const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
@@ -57,6 +64,9 @@ const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '
 
 const remainingMs = (end: string) => `ceil(extract(epoch FROM ${end} - clock_timestamp()) * 1000)::float8`;
 
+/** The schemas in which PostgreSQL looks for a table without a schema, also those that the role may not use. */
+const SEARCH_PATH = `regexp_split_to_array(replace(replace(current_setting('search_path'), '"', ''), '$user', current_user), '\\s*,\\s*')`;
+
 /**
  * Builds the statements of a store; all times are on the server's clock. `$1` is a list of keys, except in `purge`, and the other
  * lists have one value for each key. No statement waits for a row that another transaction has locked: `SKIP LOCKED` leaves it out.
@@ -67,8 +77,21 @@ const remainingMs = (end: string) => `ceil(extract(epoch FROM ${end} - clock_tim
  */
 export function buildStatements(table: string | undefined) {
   const quoted = quoteTable(table);
+  const { schema, name } = parseTable(table);
+  const isPlace = schema === undefined ? `nspname::text = ANY (${SEARCH_PATH})` : `nspname = '${schema}'`;
   return {
     name: quoted,
+
+    // Each schema that may contain the table: whether it does, and which rights the role lacks.
+    find: `SELECT CASE WHEN inbox.oid IS NULL THEN 'no' ELSE 'yes' END AS found, concat_ws(', ',
+  CASE WHEN NOT has_schema_privilege(place.oid, 'USAGE') THEN format('USAGE ON SCHEMA %I', nspname) END,
+  CASE WHEN inbox.oid IS NULL AND NOT has_schema_privilege(place.oid, 'CREATE') THEN format('CREATE ON SCHEMA %I', nspname) END,
+  (SELECT string_agg(format('%s ON %I.%I', needed, nspname, relname), ', ')
+    FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed
+    WHERE NOT has_table_privilege(inbox.oid, needed))
+) AS lacking
+FROM pg_namespace AS place LEFT JOIN pg_class AS inbox ON relnamespace = place.oid AND relname = '${name}' AND relkind IN ('r', 'p')
+WHERE ${isPlace}`,
 
     // `IF NOT EXISTS` fails when several processes create the table at once, so they take a lock.
     create: `DO $migration$ BEGIN
