@@ -120,7 +120,7 @@ export class PostgresDedupeStore implements DedupeStore {
    * Creates the table unless it exists; safe to call from several processes at once. Where the table exists, the role needs no right
    * to create it.
    *
-   * @throws ConfigurationError when the role lacks a right
+   * @throws ConfigurationError when the role lacks a right, or `pool` is not such a pool
    */
   async createTable(): Promise<void> {
     const places = await runStatement(this.#pool, this.#statements.find);
