@@ -216,7 +216,10 @@ describe('import', () => {
       { status: 'created', trackingNumber: NUMBER },
       { status: 'created', trackingNumber: 'LA680658838NL' },
     ]);
-    expect(fake.requests[0]?.body).toMatchObject([{ clientTrackerId: 'any' }, { clientTrackerId: 'order-1' }]);
+    expect(fake.requests[0]?.body).toMatchObject([
+      { clientTrackerId: 'any' },
+      { clientTrackerId: 'order-1' },
+    ]);
   });
 
   it('many reasons → the five most frequent and how many more there are; a rule that two rows break is one reason', async () => {
