@@ -5,7 +5,7 @@ import type { Secret } from '../common/secrets.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ApiError, type CallFacts, type CallSite, QueueFullError, QuotaExceededError } from '../errors.ts';
+import { type CallFacts, type CallSite, QueueFullError, QuotaExceededError } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import { CallReport } from '../observability/call-report.ts';
 import type { BulkRequestOptions } from '../options.ts';
@@ -19,6 +19,7 @@ import {
   type Backoff,
   drawBackoff,
   getBackoffMs,
+  getRetryAfterMs,
   isRateLimited,
   isRetryable,
   requestMayBeDone,
@@ -214,7 +215,7 @@ async function prepareRetry(
   { error, retriesConsumed }: RetryContext,
 ): Promise<boolean> {
   if (deadline.isOver || !isRetryable(error, request.retryClass, options, attemptMs)) return false;
-  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
+  const retryAfterMs = getRetryAfterMs(error);
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
   const backoffMs = getBackoffMs(backoff, retriesConsumed);

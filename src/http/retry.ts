@@ -31,7 +31,7 @@ export function isRetryable(
   { retryAmbiguous, retry }: Pick<CallOptions, 'retryAmbiguous' | 'retry'>,
   failedAfterMs: number,
 ): error is TrackingError {
-  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
+  const retryAfterMs = getRetryAfterMs(error);
   if (retryAfterMs > retry.maxRetryAfterMs) return false;
   // A request that the service refuses with 429 was not carried out, so even a paid call may be retried.
   if (isRateLimited(error)) return true;
@@ -45,6 +45,11 @@ export function isRetryable(
   const isSafe = retryClass === 'safe' || retryClass === 'poll';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
   return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
+}
+
+/** Returns how long the service asks to wait, in milliseconds; 0 if it does not ask. */
+export function getRetryAfterMs(error: unknown): number {
+  return (error instanceof ApiError && error.retryAfterMs) || 0;
 }
 
 const MIN_BACKOFF_MS = 500;

@@ -6,7 +6,6 @@ import { completeRetry, POLL_RETRY, type RetryPolicy } from '../config/call-opti
 import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
-  ApiError,
   NotFoundError,
   RequestValidationError,
   ResponseValidationError,
@@ -15,7 +14,7 @@ import {
 import type { CheckedResponse } from '../http/check-response.ts';
 import { runCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
-import { MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
+import { getRetryAfterMs, MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
@@ -238,8 +237,7 @@ export function isPermanent(error: unknown): boolean {
 
 /** Returns the time of `systemClock` until which the service asks to wait; it is at most `MAX_TIMER_MS` from now. */
 export function getWaitUntil(error: unknown): number {
-  const retryAfterMs = (error instanceof ApiError && error.retryAfterMs) || 0;
-  return systemClock.now() + Math.min(retryAfterMs, MAX_TIMER_MS);
+  return systemClock.now() + Math.min(getRetryAfterMs(error), MAX_TIMER_MS);
 }
 
 function hasIsTracked(tracker: Tracker | undefined): boolean {
