@@ -361,12 +361,12 @@ describe('the package', () => {
     },
   );
 
-  it('the unpacked package → at most 1.6 MB, and 172 kB for the programs with their libraries', () => {
+  it('the unpacked package → at most 1.62 MB, and 172 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
     expect(programsSize).toBeLessThanOrEqual(172_000);
-    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_600_000);
+    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_620_000);
   });
 
   it('each entry point, imported and required → the same exported names', async () => {
