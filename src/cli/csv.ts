@@ -230,7 +230,7 @@ export type FailuresFile = Awaited<ReturnType<typeof openFailures>>;
 export async function openFailures(path: string, input: CsvInput, overwrite: boolean) {
   const { identity, delimiter, needsBom } = input;
   const columns = removeFailureColumns(input.columns);
-  const { handle, isFile } = await openForWriting(path, identity, overwrite);
+  const { handle, isFile, isPrivate } = await openForWriting(path, identity, overwrite);
   /** For each reason, the number of rows, the first message and the line of that message. */
   const reasons = new Map<string, { text: string; line: number; count: number }>();
   let count = 0;
@@ -268,9 +268,14 @@ export async function openFailures(path: string, input: CsvInput, overwrite: boo
   /** Closes the file; removes it if no row failed, unless it is a device such as /dev/null. */
   const close = async () => {
     await handle.close();
-    if (count === 0 && isFile) rmSync(path, { force: true });
+    if (count > 0 || !isFile) return;
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // In a read-only folder, a file can be replaced but not removed. It is empty.
+    }
   };
-  return { path, reasons, count: () => count, add, close };
+  return { path, isPrivate, reasons, count: () => count, add, close };
 }
 
 async function openForWriting(path: string, input: Stats, overwrite: boolean) {
@@ -282,11 +287,14 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
     const stats = await handle.stat();
     if (stats.dev === input.dev && stats.ino === input.ino)
       throw new CommandError('--failures names the CSV file that is imported; choose another file');
-    if (stats.isFile()) {
-      await handle.truncate();
-      await handle.chmod(OWNER_ONLY_MODE);
-    }
-    return { handle, isFile: stats.isFile() };
+    if (!stats.isFile()) return { handle, isFile: false, isPrivate: true };
+    await handle.truncate();
+    const limitAccess = handle.chmod(OWNER_ONLY_MODE).then(
+      () => true,
+      // Some network drives, such as CIFS, refuse to change the mode of a file.
+      () => (stats.mode & ~OWNER_ONLY_MODE & 0o777) === 0,
+    );
+    return { handle, isFile: true, isPrivate: await limitAccess };
   } catch (error) {
     await handle?.close();
     if (error instanceof CommandError) throw error;
@@ -294,6 +302,8 @@ async function openForWriting(path: string, input: Stats, overwrite: boolean) {
       throw new CommandError(
         `${path} exists already; choose another file for --failures, or replace this one with --overwrite`,
       );
-    throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
+    throw new CommandError(
+      `Could not write ${path}: ${formatReason(error)}; choose another file with --failures`,
+    );
   }
 }

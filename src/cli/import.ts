@@ -107,13 +107,14 @@ function buildDigest({ cells }: Row): string {
 }
 
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
-  const now = new Date();
-  // The Swedish locale formats local time as in ISO 8601. Milliseconds make the path unique for each run.
-  const time = now.toLocaleString('sv').replace(/[-:]/g, '').replace(' ', '-');
-  const milliseconds = String(now.getMilliseconds()).padStart(3, '0');
+  const now = Date.now();
+  const localTime = now - new Date(now).getTimezoneOffset() * 60_000;
+  // Not `toLocaleString`: a Node that knows only English would put slashes into the path. Milliseconds make the path unique for
+  // each run.
+  const [date, time, milliseconds] = new Date(localTime).toISOString().replace(/[-:Z]/g, '').split(/[T.]/);
   const isNamed = identity.isFile() && !isStandardInput(path);
   const stem = isNamed ? join(dirname(path), basename(path, extname(path))) : 'import';
-  return `${stem}.failures-${time}-${milliseconds}.csv`;
+  return `${stem}.failures-${date}-${time}-${milliseconds}.csv`;
 }
 
 async function importRows(
@@ -130,6 +131,10 @@ async function importRows(
   const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
   if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
   const failures = await openFailures(givenPath ?? defaultFailuresPath(path, input), input, overwrite);
+  if (!failures.isPrivate)
+    terminal.warn(
+      `Other users may be able to read ${failures.path}, because its permissions cannot be changed`,
+    );
   /** The rows that were read and have no outcome yet. */
   const rows: Row[] = [];
   let change: string | undefined;

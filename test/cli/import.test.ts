@@ -1,10 +1,10 @@
 import { appendFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { buildCsv } from '../support/csv.ts';
 import { useImportFolder } from './import-folder.ts';
@@ -382,6 +382,84 @@ describe('import', () => {
       expect((await importRows('trackingNumber\nx\n', flags)).exitCode).toBe(1);
       expect(await readFile(findPath('mine.csv'), 'utf8')).toBe(failed);
       for (const file of [name, 'mine.csv']) expect((await stat(findPath(file))).mode & 0o777).toBe(0o600);
+    });
+
+    it('the default path where Node knows only English → the local time in digits', async () => {
+      vi.useFakeTimers({ now: new Date(2026, 10, 2, 9, 5, 7, 42), toFake: ['Date'] });
+      for (const method of ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString'] as const)
+        vi.spyOn(Date.prototype, method).mockReturnValue('11/2/2026, 9:05:07 AM');
+      expect((await importRows('trackingNumber\nx\n')).exitCode).toBe(1);
+      expect(await readdir(findPath())).toEqual(['rows.csv', 'rows.failures-20261102-090507-042.csv']);
+    });
+
+    describe('a drive that refuses to change the mode of a file', () => {
+      beforeEach(async () => {
+        const handle = await open(findPath(), 'r');
+        const refusal = Object.assign(new Error('EPERM: operation not permitted, fchmod'), { code: 'EPERM' });
+        vi.spyOn(Object.getPrototypeOf(handle), 'chmod').mockRejectedValue(refusal);
+        await handle.close();
+      });
+
+      it('a new file of failures, which is private → written, no warning', async () => {
+        const { exitCode, failed, output } = await importRows('trackingNumber\nx\n');
+        expect([exitCode, output.stderr]).toEqual([1, '']);
+        expect(failed).toMatch(/\nx,2,invalid,/);
+      });
+
+      it('an existing file that others may read → written, and a warning that names the file', async () => {
+        await writeFile(findPath('mine.csv'), 'earlier', { mode: 0o644 });
+        const flags = ['--failures', findPath('mine.csv'), '--overwrite'];
+        const { exitCode, output } = await importRows('trackingNumber\nx\n', flags);
+        expect(exitCode).toBe(1);
+        expect(output.stderr).toMatch(/^Other users may be able to read \S+mine\.csv, because .*\n$/);
+        expect(await readFile(findPath('mine.csv'), 'utf8')).toMatch(/\nx,2,invalid,/);
+      });
+    });
+
+    const CHOOSE_ANOTHER =
+      /^tracking-client: Could not write \S+: .+ \(E[A-Z]+\); choose another file with --failures\n$/;
+
+    // Root may write everywhere.
+    it.skipIf(process.getuid?.() === 0)(
+      'a read-only folder → nothing sent, exit code 2; with --failures elsewhere → imported',
+      async () => {
+        await writeFile(findPath('rows.csv'), `trackingNumber\n${NUMBER}\n`);
+        await chmod(findPath(), 0o555);
+        const { fake, exitCode, output } = await importFile(findPath('rows.csv'));
+        expect([exitCode, fake.requests]).toEqual([2, []]);
+        expect(output.stderr).toMatch(CHOOSE_ANOTHER);
+        expect(
+          (await importFile(findPath('rows.csv'), ['--failures', '/dev/null', '--overwrite'])).exitCode,
+        ).toBe(0);
+        await chmod(findPath(), 0o755);
+      },
+    );
+
+    it('a name that is too long for the default path → nothing sent, the message names --failures, exit code 2', async () => {
+      const path = findPath(`${'n'.repeat(240)}.csv`);
+      await writeFile(path, `trackingNumber\n${NUMBER}\n`);
+      const { fake, exitCode, output } = await importFile(path);
+      expect([exitCode, fake.requests]).toEqual([2, []]);
+      expect(output.stderr).toMatch(CHOOSE_ANOTHER);
+      expect((await importFile(path, ['--failures', findPath('failures.csv')])).exitCode).toBe(0);
+    });
+
+    it('an empty file of failures that cannot be removed → the import is done, exit code 0', async () => {
+      // `rm` without `recursive` removes no folder, and a folder that is moved over the file stands for a file that must stay.
+      await writeFile(findPath('rows.csv'), `trackingNumber\n${NUMBER}\n`);
+      const fake = connect();
+      vi.stubGlobal('fetch', async (...args: Parameters<typeof fake.fetch>) => {
+        await rm(findPath('mine.csv'));
+        await mkdir(findPath('mine.csv'));
+        return fake.fetch(...args);
+      });
+      const { terminal, lines, output } = makeTerminal();
+      const exitCode = await run(
+        ['import', findPath('rows.csv'), '--failures', findPath('mine.csv')],
+        terminal,
+      );
+      expect([exitCode, output.stderr]).toEqual([0, '']);
+      expect(lines()[0]).toBe('1 of 1 rows');
     });
 
     it('--failures that exists → refused, unchanged, nothing sent, exit code 2', async () => {
