@@ -195,10 +195,11 @@ async function importRows(
     await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
+  const { errorColours, errorWidth } = terminal;
   const printLine = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
+  const screen = json ? { colours: errorColours, width: errorWidth } : terminal;
   const isDone = stop === undefined;
-  for (const text of formatSummary(run.summary(), digests.length, failures, isDone, terminal))
-    printLine(text);
+  for (const text of formatSummary(run.summary(), digests.length, failures, isDone, screen)) printLine(text);
   if (isDone) return failures.count() > 0 ? EXIT.failed : EXIT.done;
   // The file that the user named for failed rows exists now.
   const isInTheWay = givenPath !== undefined && !overwrite && failures.count() > 0;
@@ -212,7 +213,7 @@ function formatSummary(
   total: number,
   failures: FailuresFile,
   isDone: boolean,
-  { colours, width }: Terminal,
+  { colours, width }: Pick<Terminal, 'colours' | 'width'>,
 ): string[] {
   const count = (value: number) => String(value).padStart(6);
   const lines = [colours.bold(`${summary.total} of ${total} rows`)];

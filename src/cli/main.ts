@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import pc from 'picocolors';
 import { systemClock } from '../common/clock.ts';
 import { run } from './program.ts';
 import { createTerminal, OutputError } from './terminal.ts';
@@ -24,9 +23,7 @@ stdout.on('error', (error) => controller.abort(new OutputError(error)));
 // Ignore errors of stderr: there is nowhere left to report them.
 stderr.on('error', () => {});
 
-// `isColorSupported` reads `NO_COLOR` and `TERM=dumb`.
-const colours = pc.createColors(stdout.isTTY === true && pc.isColorSupported);
-const terminal = createTerminal(stdout, stderr, colours, controller.signal);
+const terminal = createTerminal(stdout, stderr, controller.signal);
 void run(process.argv.slice(2), terminal).then((exitCode) => {
   stdout.write('', (error) => {
     // The callback may get the error of the last line before the `error` event fires.

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { inspect, stripVTControlCharacters } from 'node:util';
-import type pc from 'picocolors';
+import pc from 'picocolors';
 import { parseOccurrenceDatetime, RequestValidationError, type TrackingEvent } from 'tracking-client';
 import { readError } from '../common/foreign.ts';
 import { wrap } from './layout.ts';
@@ -12,13 +12,17 @@ type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 
 
 export type Terminal = ReturnType<typeof createTerminal>;
 
+/** `NO_COLOR` is stronger than `FORCE_COLOR`, which also colours files and pipes. */
+function createColours({ isTTY = false }: OutputStream): Colours {
+  const { NO_COLOR, FORCE_COLOR, TERM } = process.env;
+  const isWanted = FORCE_COLOR ? !['0', 'false'].includes(FORCE_COLOR) : isTTY && TERM !== 'dumb';
+  return pc.createColors(isWanted && !NO_COLOR);
+}
+
 /** @param signal - aborts on Ctrl-C and SIGTERM, and with an `OutputError` when the output is closed */
-export function createTerminal(
-  stdout: OutputStream,
-  stderr: OutputStream,
-  colours: Colours,
-  signal: AbortSignal,
-) {
+export function createTerminal(stdout: OutputStream, stderr: OutputStream, signal: AbortSignal) {
+  const colours = createColours(stdout);
+  const errorColours = createColours(stderr);
   let shownStatus = '';
   const write = (stream: OutputStream, text: string, status = shownStatus) => {
     // Ctrl-C may have printed `^C`, so first go to column 1; then go up to the status line and clear it.
@@ -36,6 +40,8 @@ export function createTerminal(
     stdout,
     stderr,
     colours,
+    /** Colours for `stderr`, which may be a file while `stdout` is a terminal. */
+    errorColours,
     signal,
     /** The exit code of a command that ends without an error. */
     exitCode: EXIT.done,
@@ -44,8 +50,11 @@ export function createTerminal(
     get width() {
       return findWidth(stdout);
     },
+    get errorWidth() {
+      return findWidth(stderr);
+    },
     printError,
-    warn: (line: string) => printError(colours.yellow(line)),
+    warn: (line: string) => printError(errorColours.yellow(line)),
     /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
     printJson(value: unknown): void {
       const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { FakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { connect, makeTerminal } from './make-terminal.ts';
@@ -23,8 +24,12 @@ export function useImportFolder() {
     return readFile(findPath(name), 'utf8').catch(() => undefined);
   }
 
-  async function importFile(path: string, flags: string[] = [], { fake = connect(), isLive = false } = {}) {
-    const recorded = makeTerminal({ isLive });
+  async function importFile(
+    path: string,
+    flags: string[] = [],
+    { fake = connect(), ...screen }: { fake?: FakeTrackingService } & Parameters<typeof makeTerminal>[0] = {},
+  ) {
+    const recorded = makeTerminal(screen);
     const exitCode = await run(['import', path, ...flags], recorded.terminal);
     return { fake, exitCode, failed: await readFailures(), ...recorded };
   }

@@ -62,6 +62,14 @@ describe('import', () => {
     expect(output.stderr).toContain('2 of 2 rows\n');
   });
 
+  it('--json, a terminal, and a file for stderr → a summary without colours', async () => {
+    for (const name of ['NO_COLOR', 'FORCE_COLOR']) vi.stubEnv(name, undefined);
+    const screen = { isLive: { stdout: true, stderr: false }, hasColours: true };
+    const { output } = await importRows('trackingNumber,price\nx,5\n', ['--json'], screen);
+    expect(output.stderr).toContain('1 of 1 rows\n');
+    expect(output.stderr).not.toContain('\u001b');
+  });
+
   it('a terminal → a progress bar, and the result below it', async () => {
     const { output, lines } = await importRows(buildCsv(250), [], { isLive: true });
     expect(output.stderr).toMatch(/█+░* 40% · 100 of 250 rows|100% · 250 of 250 rows/);

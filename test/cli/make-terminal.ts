@@ -1,12 +1,20 @@
 import { PassThrough } from 'node:stream';
-import pc from 'picocolors';
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { vi } from 'vitest';
 import { createProgram, run } from '../../src/cli/program.ts';
 import { createTerminal } from '../../src/cli/terminal.ts';
 
-/** Makes a terminal that remembers what was printed; with `isLive` it is one of a person, with a number of columns, not a pipe. */
-export function makeTerminal({ isLive = false, columns = 100 } = {}) {
+/**
+ * Makes a terminal that remembers what was printed.
+ *
+ * @param options - `isLive`: true for a terminal of a person, with a number of columns, false for a pipe; an object tells each stream
+ */
+export function makeTerminal({
+  isLive = false as boolean | Readonly<Record<'stdout' | 'stderr', boolean>>,
+  columns = 100,
+  hasColours = false,
+} = {}) {
+  if (!hasColours) vi.stubEnv('NO_COLOR', '1');
   const output = { stdout: '', stderr: '' };
   const controller = new AbortController();
   const makeStream = (name: keyof typeof output) => {
@@ -14,11 +22,11 @@ export function makeTerminal({ isLive = false, columns = 100 } = {}) {
     through.on('data', (chunk: Buffer) => {
       output[name] += chunk.toString();
     });
-    return Object.assign(through, isLive ? { isTTY: true as const, columns } : {});
+    const isScreen = typeof isLive === 'boolean' ? isLive : isLive[name];
+    return Object.assign(through, isScreen ? { isTTY: true as const, columns } : {});
   };
-  const colours = pc.createColors(false);
   return {
-    terminal: createTerminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
+    terminal: createTerminal(makeStream('stdout'), makeStream('stderr'), controller.signal),
     /** The output so far. */
     output: output as Readonly<typeof output>,
     /** The lines on standard output. */

@@ -12,6 +12,48 @@ describe('printJson', () => {
   });
 });
 
+describe('colours', () => {
+  const COLOURS = ['NO_COLOR', 'FORCE_COLOR', 'TERM'] as const;
+
+  /** Prints a line to each stream; returns the streams that got colours. */
+  function findColoured(variables: Readonly<Record<string, string>>, stdout: boolean, stderr: boolean) {
+    for (const name of COLOURS) vi.stubEnv(name, variables[name]);
+    const { terminal, output } = makeTerminal({ isLive: { stdout, stderr }, hasColours: true });
+    terminal.print(terminal.colours.green('text'));
+    terminal.warn('text');
+    return Object.entries(output).flatMap(([name, text]) => (text.includes('\u001b[3') ? name : []));
+  }
+
+  it.each<[string, boolean, boolean, string[]]>([
+    ['two terminals', true, true, ['stdout', 'stderr']],
+    ['a terminal, and a file for stderr', true, false, ['stdout']],
+    ['a pipe for stdout, and a terminal', false, true, ['stderr']],
+    ['two pipes', false, false, []],
+  ])('%s → only a terminal gets colours', (_, stdout, stderr, expected) => {
+    expect(findColoured({}, stdout, stderr)).toEqual(expected);
+    expect(findColoured({ NO_COLOR: '', FORCE_COLOR: '' }, stdout, stderr)).toEqual(expected);
+  });
+
+  it.each<[Record<string, string>]>([
+    [{ NO_COLOR: '1' }],
+    [{ NO_COLOR: '0' }],
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }],
+    [{ FORCE_COLOR: '0' }],
+    [{ FORCE_COLOR: 'false' }],
+    [{ TERM: 'dumb' }],
+  ])('%j → no colours', (variables) => {
+    expect(findColoured(variables, true, true)).toEqual([]);
+  });
+
+  it.each<[Record<string, string>]>([
+    [{ FORCE_COLOR: '1' }],
+    [{ FORCE_COLOR: 'true' }],
+    [{ FORCE_COLOR: '3', TERM: 'dumb' }],
+  ])('%j → colours, also in files and pipes', (variables) => {
+    expect(findColoured(variables, false, false)).toEqual(['stdout', 'stderr']);
+  });
+});
+
 describe('formatTime', () => {
   it.each([
     ['2026-11-19T16:33:59+08:00', '19 Nov 16:33'],

@@ -20,7 +20,7 @@ export interface StartOptions {
 
 /** The command of this package, bundled once from the sources. */
 export interface BundledCommand extends AsyncDisposable {
-  /** Starts the command without the `TRACKING_*` variables of this process. */
+  /** Starts the command without the variables of this process for the command and for colours. */
   start(args: readonly string[], environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
   /** Runs a line of bash in which `cli` is the command. A pipe fails if any part of it fails. */
   shell(line: string, environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
@@ -36,7 +36,9 @@ export async function bundleCommand(): Promise<BundledCommand> {
     environment: NodeJS.ProcessEnv = {},
     { cwd, stdin }: StartOptions = {},
   ): StartedCommand {
-    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKING_'));
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(TRACKING_|(NO|FORCE)_COLOR$)/.test(name),
+    );
     const child = spawn(program, args, {
       cwd,
       env: { ...Object.fromEntries(inherited), ...environment },
