@@ -51,6 +51,17 @@ export function createProgram(terminal: Terminal): Command {
   return program;
 }
 
+/**
+ * Shows a mistyped option without its value, which may be a secret, as in `--apikey=KEY`. The same mistake can be a command:
+ * `TRACKING_API_KEY=KEY list`.
+ */
+function hideValue(message: string): string {
+  const [, start, rest = ''] =
+    /^(unknown option '(?:--[a-z-]+|-[a-z]?)|unknown command '[^=']*)(.*)$/is.exec(message) ?? [];
+  if (start === undefined || /^'(?:\n\(Did you mean [a-z-]+\?\))?$/.test(rest)) return message;
+  return `${start}' with a value`;
+}
+
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const fail = (message: string, code: number) => {
     const [first = '', ...others] = message.split('\n').map(plain);
@@ -66,8 +77,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
       if (error.exitCode === 0) return EXIT.done;
       // For an empty command line, commander has printed the help already.
       if (error.code === 'commander.help') return EXIT.usage;
-      const message = plain(error.message.replace(/^error: /, '').replace(/\.$/, ''));
-      return fail(`${message}; see --help`, EXIT.usage);
+      const message = hideValue(error.message.replace(/^error: /, '').replace(/\.$/, ''));
+      return fail(`${plain(message)}; see --help`, EXIT.usage);
     }
     const { aborted, reason } = terminal.signal;
     if (aborted) return reason instanceof OutputError ? reason.exitCode : EXIT.interrupted;

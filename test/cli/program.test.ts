@@ -1,9 +1,10 @@
 import { trackerInputSchema } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { describe, expect, it, vi } from 'vitest';
+import { run } from '../../src/cli/program.ts';
 import { VERSION } from '../../src/version.ts';
 import { readDocument } from '../readme/support/documents.ts';
-import { connect, runLine, setEnvironment } from './make-terminal.ts';
+import { connect, makeTerminal, runLine, setEnvironment } from './make-terminal.ts';
 
 const COMMANDS = [
   'track',
@@ -90,6 +91,45 @@ describe('the command', () => {
     const { exitCode, stdout, stderr } = await runLine(line);
     expect([exitCode, stdout]).toEqual([2, '']);
     expect(stderr).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+  });
+
+  it.each([
+    ['list --apikey=hush', "unknown option '--apikey' with a value"],
+    ['list --API_KEY=hush', "unknown option '--API' with a value"],
+    ['listen --secrets=hush', "unknown option '--secrets' with a value"],
+    ['listen --api-key=hush', "unknown option '--api-key' with a value"],
+    ['listen --secrets hush', "unknown option '--secrets' (Did you mean --secret?)"],
+    ['track RR123456785CN --apikey hush', "unknown option '--apikey' (Did you mean --api-key?)"],
+    ['--apikey=hush list', "unknown option '--apikey' with a value"],
+    ['--api-key hush list', "unknown option '--api-key'"],
+    ['list --json=hush', "unknown option '--json' with a value"],
+    ['list --api:hush', "unknown option '--api' with a value"],
+    ["list --apikey='hush'", "unknown option '--apikey' with a value"],
+    ['list --apikey=a=hush', "unknown option '--apikey' with a value"],
+    ["list --apikey='(Did-you-mean-hush?)'", "unknown option '--apikey' with a value"],
+    ['list --=hush', "unknown option '-' with a value"],
+    ['list -khush', "unknown option '-k' with a value"],
+    ['list -k=hush', "unknown option '-k' with a value"],
+    ['list -k hush', "unknown option '-k'"],
+    ['list --apikey=hush hush', "unknown option '--apikey' with a value"],
+    ['list hush --apikey=hush', "unknown option '--apikey' with a value"],
+    ['list hush', "too many arguments for 'list'. Expected 0 arguments but got 1"],
+    ['list --api-key = hush', "too many arguments for 'list'. Expected 0 arguments but got 1"],
+    ['TRACKING_API_KEY=hush list', "unknown command 'TRACKING_API_KEY' with a value"],
+    ['api-key=hush', "unknown command 'api-key' with a value"],
+  ])('%s → the mistake without the value, exit code 2', async (line, message) => {
+    const stderr = `tracking-client: ${message}; see --help\n`;
+    expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
+  });
+
+  it('an unknown option with a value of several words or lines → the name alone, exit code 2', async () => {
+    for (const end of [' hush', '=hush hush', '\nhush', '=\nhush', '\u001b[2Jhush']) {
+      const { terminal, output } = makeTerminal();
+      expect(await run(['list', `--apikey${end}`], terminal)).toBe(2);
+      expect(output.stderr).toMatch(
+        /^tracking-client: unknown option '--apikey' with a value; see --help\n$/,
+      );
+    }
   });
 
   it.each([
