@@ -47,7 +47,9 @@ describe('the command', () => {
   });
 
   it('show, after a delivery → the lines that the README shows, apart from dates and times', async () => {
-    const sample = /^\$ npx tracking-client (show .*)\n([\s\S]*?)\n```$/m.exec(readDocument('README.md'));
+    const sample = /^\$ npx --no-install tracking-client (show .*)\n([\s\S]*?)\n```$/m.exec(
+      readDocument('README.md'),
+    );
     const [, line = '', shown = ''] = sample ?? [];
     // Other days have one digit, or are in another year, and look different.
     vi.useFakeTimers({ now: new Date('2026-11-28T18:24:00Z'), toFake: ['Date'] });
@@ -145,7 +147,7 @@ describe('the command', () => {
     setEnvironment('https://api.example.com/public/v1', undefined);
     const stderr =
       'tracking-client: The API key is missing; set TRACKING_API_KEY. ' +
-      'To try the command without an account, run `npx tracking-client fake` in another terminal\n';
+      'To try the command without an account, run `npx --no-install tracking-client fake` in another terminal\n';
     expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
   });
 

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { IS_PUBLISHED } from '../../scripts/support/published.ts';
 import { parseFlags } from '../cli/make-terminal.ts';
 import { ALL_DOCUMENTS, parseMarkdown, readDocument } from './support/documents.ts';
 
@@ -23,7 +24,7 @@ function parseCommands(text: string): string[] {
 
 /** Returns why a command cannot be run unchanged; undefined if it can. */
 function findComplaint(command: string): string | undefined {
-  const [program, name = '', ...rest] = command.split(/\s+/);
+  const [program, name = '', ...rest] = command.replace(' --no-install', '').split(/\s+/);
   if (program === 'npm') {
     if (['ci', 'install', 'audit', 'pack'].includes(name)) return undefined;
     const script = name === 'run' ? (rest[0] ?? '') : name;
@@ -56,4 +57,56 @@ describe('the commands of', () => {
     const [found = ''] = parseCommands(`\`\`\`sh\n${command} # a comment\n\`\`\``);
     expect(findComplaint(found)).toContain(complaint);
   });
+});
+
+/** A command that fetches the package from a registry if it is not installed. */
+const FETCHES =
+  /\b(?:npx|npm (?:exec|x|init|i|install|add)|pnpm (?:dlx|exec|add|i|install)|pnpx|yarn (?:dlx|add)|bunx|bun (?:x|add))(?: -[-\w]+(?:=\S+)?)* tracking-client(?![\w./-])/g;
+
+function findFetches(text: string): string[] {
+  const found = text.match(FETCHES) ?? [];
+  return found.filter((command) => !/ (?:--no-install|--no) /.test(command));
+}
+
+/** The files whose text a user reads: documents, recipes, examples, and the sources of help and messages. */
+const TEXTS = ['docs', 'examples', 'src', 'bench'].flatMap((folder) =>
+  readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:md|m?[jt]sx?|html|json|ya?ml|sql|sh)$/.test(name) && !name.startsWith('api/'))
+    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
+);
+
+describe.skipIf(IS_PUBLISHED)('the package is on no registry', () => {
+  it('documents, recipes, examples, help and messages → no command fetches what has its name there', () => {
+    const paths = [...new Set([...ALL_DOCUMENTS, ...TEXTS])];
+    const found = paths.flatMap((path) =>
+      findFetches(readDocument(path)).map((command) => `${path}: ${command}`),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
+it.each([
+  'npx tracking-client fake',
+  '$ npx tracking-client show RR123456785CN',
+  'npx -y tracking-client',
+  'npx --yes tracking-client',
+  'npx --package=tracking-client tracking-client',
+  'npm exec tracking-client -- fake',
+  'npm install tracking-client',
+  'npm i -D tracking-client',
+  'pnpm dlx tracking-client',
+  'yarn add tracking-client',
+  'bunx tracking-client',
+])('a text with `%s` → found', (text) => {
+  expect(findFetches(`Run \`${text}\`.`)).toHaveLength(1);
+});
+
+it.each([
+  'npx --no-install tracking-client fake',
+  'npx --no tracking-client --version',
+  'npm install ../tracking-client/tracking-client-0.1.0.tgz',
+  'npm install tracking-client-0.1.0.tgz',
+  'The command `tracking-client` tracks shipments',
+])('a text with `%s` → nothing found', (text) => {
+  expect(findFetches(text)).toEqual([]);
 });
