@@ -1,5 +1,6 @@
-// npm runs this script after an install in a clone, after an install from a git URL or a folder, and before it packs. It builds
-// the package if a source is newer than the build. It is JavaScript, because it must also run where no compiler is installed.
+// npm runs this script after an install in a clone, and after an install from a git URL or a folder; prepack.js runs it before npm
+// packs. It builds the package if a source is newer than the build. It is JavaScript, because it must also run where no compiler is
+// installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 

@@ -7,7 +7,7 @@ import { mustRun, type Ran, run } from './run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Packs the package into a folder as `tracking-client.tgz`. npm runs `prepare` first, which builds the package if needed. */
+/** Packs the package into a folder as `tracking-client.tgz`. npm runs `prepack` first, which builds the package if needed. */
 export async function packInto(folder: string): Promise<void> {
   await mustRun('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
   const name = (await readdir(folder)).find((file) => file.endsWith('.tgz')) ?? '';
