@@ -1,6 +1,16 @@
 import * as z from 'zod';
 import { type CallSite, ConfigurationError } from '../errors.ts';
-import { errorMap, formatPath, isQuotable, kindOrNumber, readBrokenRule, safeParse } from './validation.ts';
+import { isPromise } from './foreign.ts';
+import {
+  errorMap,
+  findPromise,
+  formatPath,
+  isQuotable,
+  kindOrNumber,
+  PROMISE_RULE,
+  readBrokenRule,
+  safeParse,
+} from './validation.ts';
 
 /** The facts about a client that an error from before a call needs. */
 export interface ErrorContext {
@@ -15,9 +25,27 @@ const NO_CLIENT: ErrorContext = { maskKey: (text) => text };
 /**
  * @param name - precedes the names of options in messages, as in `hooks.onRequest`; default: none
  * @param context - the client; default: none
- * @throws ConfigurationError for the first option that breaks its rule
+ * @throws ConfigurationError for the first option that breaks its rule, or that is a Promise
  */
 export function checkOptions<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  name?: string,
+  context: ErrorContext = NO_CLIENT,
+): z.output<Schema> {
+  const path = findPromise(options);
+  if (path !== undefined)
+    refusePromise(formatPath(name === undefined ? path : [name, ...path], 'options'), context);
+  return checkReturned(schema, options, name, context);
+}
+
+function refusePromise(option: string, { maskKey, callSite }: ErrorContext = NO_CLIENT): never {
+  const facts = { option: maskKey(option), rule: PROMISE_RULE, callSite };
+  throw new ConfigurationError(maskKey(`\`${option}\` ${PROMISE_RULE}`), facts);
+}
+
+/** Checks a value that a function of the user returned, so that the user cannot await it; otherwise as `checkOptions`. */
+export function checkReturned<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
   name?: string,
@@ -52,6 +80,7 @@ export function refuseOption(
   got = kindOrNumber,
   verb: 'be' | 'return' = 'be',
 ): never {
+  if (verb === 'be' && isPromise(value)) refusePromise(name);
   const broken = `to ${verb} ${rule}, got ${got(value)}`;
   throw new ConfigurationError(`Expected \`${name}\` ${broken}`, { option: name, rule: broken });
 }
@@ -63,6 +92,7 @@ export function rejectOption(option: string, rule: string, advice: string, callS
 
 /** Rejects a value that is not an object; called where a field is read before all options are checked. */
 export function checkIsObject(name: string, value: unknown): void {
+  if (isPromise(value)) refusePromise(name);
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
 

@@ -184,6 +184,34 @@ function describeRule(issue: z.core.$ZodRawIssue): string {
   return typeof rule === 'string' ? rule : `to follow the rule "${issue.code}"`;
 }
 
+export const PROMISE_RULE = 'is a Promise; await it';
+
+/**
+ * Returns the path of a Promise in options or input, where somebody forgot an `await`; undefined if there is none. Zod takes a
+ * Promise for an object without fields, or fails. Other objects than lists and plain data are of the user, and are not searched.
+ *
+ * @param depth - levels to search; the deepest options are limits, as in `rateLimit.limits["couriers.list"]`
+ */
+export function findPromise(value: unknown, depth = 3): (string | number)[] | undefined {
+  if (isPromise(value)) return [];
+  if (depth === 0 || typeof value !== 'object' || value === null) return undefined;
+  for (const [key, field] of Object.entries(value)) {
+    const path = isPromise(field) || isData(field) ? findPromise(field, depth - 1) : undefined;
+    if (path !== undefined) return [Array.isArray(value) ? Number(key) : key, ...path];
+  }
+  return undefined;
+}
+
+/** True for a list, and for a plain object without methods. */
+function isData(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of another realm's plain objects has no prototype, either.
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain && !Object.values(value).some((field) => typeof field === 'function');
+}
+
 /** Maximum number of reported issues, because more would fill every log. */
 export const MAX_ISSUES = 20;
 

@@ -5,7 +5,10 @@ import {
   errorMap,
   expected,
   fieldsOption,
+  findPromise,
+  formatPath,
   kindOf,
+  PROMISE_RULE,
   quoteValue,
   readBrokenRule,
   safeParse,
@@ -60,6 +63,13 @@ export function checkInput<T>(
   value: unknown,
   rootName: string,
 ): T {
+  const promise = findPromise(value);
+  if (promise !== undefined) {
+    const message = maskKey(`\`${formatPath(promise, rootName)}\` ${PROMISE_RULE}`);
+    throw new RequestValidationError([{ path: promise, code: 'invalid_type', message, rule: PROMISE_RULE }], {
+      callSite,
+    });
+  }
   const result = safeParse(schema, value);
   if (result.success) return result.data;
   // Parse again with messages, because building them takes time that a valid input should not cost.

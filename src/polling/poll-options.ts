@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { checkOptions, type ErrorContext } from '../common/check-options.ts';
+import { checkReturned, type ErrorContext } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { isPromise, isSet } from '../common/foreign.ts';
 import {
@@ -119,7 +119,7 @@ export function askInterval(
   context: PollContext,
   client: ErrorContext,
 ): number {
-  return checkOptions(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', client);
+  return checkReturned(returnedInterval, ignoreRejection(ask(context)), 'intervalMs', client);
 }
 
 const returnedAnswer = z.boolean(expected('to return true or false', kindOrNumber));
@@ -133,7 +133,7 @@ export function askUntil(
   client: ErrorContext,
 ): boolean {
   if (tracking.events.length === 0) return false;
-  return checkOptions(returnedAnswer, ignoreRejection(until(tracking)), 'until', client);
+  return checkReturned(returnedAnswer, ignoreRejection(until(tracking)), 'until', client);
 }
 
 /**

@@ -1,0 +1,157 @@
+// A Promise where a value belongs comes from a forgotten `await`.
+import {
+  type ConfigurationError,
+  RequestValidationError,
+  TokenBucketLimiter,
+  TrackingClient,
+  type TrackingClientOptions,
+} from 'tracking-client';
+import { telemetryHooks } from 'tracking-client/opentelemetry';
+import { PostgresDedupeStore } from 'tracking-client/postgres';
+import { RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
+import { buildTracker, createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import { trackingHandlers } from 'tracking-client/testing/msw';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+import { describe, expect, test } from 'vitest';
+
+const fake = createFakeTrackingService();
+const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+const { trackers } = client;
+const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+
+/** A value that TypeScript refuses, as JavaScript can pass it. */
+// biome-ignore lint/suspicious/noExplicitAny: every type accepts it
+const promise: any = Promise.resolve({});
+
+async function first(stream: AsyncIterable<unknown>): Promise<unknown> {
+  for await (const item of stream) return item;
+  return undefined;
+}
+
+/** What takes options, called with some of them. */
+// biome-ignore lint/suspicious/noExplicitAny: the options are wrong on purpose
+const TAKERS: Record<string, (options: any) => unknown> = {
+  TrackingClient: (options) => new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, ...options }),
+  'couriers.list': (options) => client.couriers.list(options),
+  'trackers.createBulk': (options) => trackers.createBulk([], options),
+  'trackers.listAll': (options) => first(trackers.listAll(options)),
+  'trackers.poll': (options) => first(trackers.poll('an-id', options)),
+  'trackers.pollMany': (options) => first(trackers.pollMany(['an-id'], options)),
+  'pollMany.add': (options) => trackers.pollMany([]).add({ id: 'an-id', ...options }),
+  'trackers.pollOnce': (options) => trackers.pollOnce('an-id', options),
+  'trackers.waitUntilStopped': (options) => trackers.waitUntilStopped('an-id', options),
+  'trackers.createMany': (options) => first(trackers.createMany([], options)),
+  TokenBucketLimiter: (options) => new TokenBucketLimiter(options),
+  RedisLimiter: (options) => new RedisLimiter({ redis: { call() {}, defineCommand() {} }, ...options }),
+  RedisDedupeStore: (options) => new RedisDedupeStore({ redis: { call() {} }, ...options }),
+  PostgresDedupeStore: (options) => new PostgresDedupeStore({ pool: { query() {} }, ...options }),
+  MemoryDedupeStore: (options) => new MemoryDedupeStore(options),
+  WebhookInbox: (options) => new WebhookInbox({ store: new MemoryDedupeStore(), ...options }),
+  'inbox.process': (options) => inbox.process('{}', () => {}, options),
+  createWebhookHandler: (options) => createWebhookHandler({ secret: 's', onEvent() {}, ...options }),
+  createWebhookSender: (options) => createWebhookSender({ target: () => {}, fake, ...options }),
+  createFakeTrackingService: (options) => createFakeTrackingService(options),
+  'fake.play': (options) => fake.play('RR123456785CN', 'delivered', options),
+  telemetryHooks: (options) => telemetryHooks(options),
+  trackingHandlers: (options) => trackingHandlers(fake, options),
+};
+
+async function catchError(run: () => unknown): Promise<unknown> {
+  try {
+    return await run();
+  } catch (error) {
+    return error;
+  }
+}
+
+test.each(Object.entries(TAKERS))('%s, a Promise as each option → named, with await', async (_, take) => {
+  const { message } = Object(await catchError(() => take({ misspelt: 1 })));
+  const [, known = ''] = /known options: (.*)$/.exec(String(message)) ?? [];
+  const names = known.split(', ');
+  expect(names.length).toBeGreaterThan(0);
+  for (const name of names) {
+    const error = await catchError(() => take({ [name]: promise }));
+    expect(error).toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringMatching(new RegExp(`^\`(?:\\w+\\.)?${name}\` is a Promise; await it$`)),
+    });
+  }
+});
+
+describe('a Promise in place of all options', () => {
+  const whole = Object.entries(TAKERS).filter(
+    ([name]) =>
+      !/^(?:pollMany\.add|RedisLimiter|\w+Store|WebhookInbox|createWebhook\w+|TrackingClient)$/.test(name),
+  );
+  test.each([
+    ...whole,
+    ['TrackingClient', (options: TrackingClientOptions) => new TrackingClient(options)],
+    ['withOptions', (options: TrackingClientOptions) => client.withOptions(options)],
+    ['createWebhookHandler', createWebhookHandler],
+  ] as [string, (options: unknown) => unknown][])('%s → refused', async (_, take) => {
+    const message = expect.stringMatching(/^`\w+` is a Promise; await it$/);
+    expect(await catchError(() => take(promise))).toMatchObject({ name: 'ConfigurationError', message });
+  });
+});
+
+test.each<[string, TrackingClientOptions]>([
+  ['retry.retries', { retry: { retries: promise } }],
+  ['headers.x-source', { headers: { 'x-source': promise } }],
+  ['rateLimit.limits', { rateLimit: { limits: promise } }],
+  ['rateLimit.limits["couriers.list"]', { rateLimit: { limits: { 'couriers.list': promise } } }],
+  ['hooks[1]', { hooks: [{}, promise] }],
+])('`%s` is a Promise → the path is named', async (path, options) => {
+  const error = await catchError(() => TAKERS['TrackingClient']?.(options));
+  const rule = 'is a Promise; await it';
+  expect(error).toMatchObject({
+    message: `\`${path}\` ${rule}`,
+    option: path,
+    rule,
+  } satisfies Partial<ConfigurationError>);
+});
+
+test.each<[string, () => unknown]>([
+  ['ids', () => first(trackers.pollMany(promise))],
+  ['inputs', () => first(trackers.createMany(promise))],
+  ['searchBy', () => trackers.get('an-id', { searchBy: promise })],
+  ['query', () => trackers.list(promise)],
+  ['query.page', () => trackers.list({ page: promise })],
+])('a Promise as `%s` → ConfigurationError', async (name, run) => {
+  const message = `\`${name}\` is a Promise; await it`;
+  expect(await catchError(run)).toMatchObject({ name: 'ConfigurationError', message });
+});
+
+test.each<[string, () => unknown]>([
+  ['input', () => trackers.create(promise)],
+  ['trackingNumber', () => trackers.create({ trackingNumber: promise })],
+  ['courierCode[1]', () => trackers.create({ trackingNumber: 'RR123456785CN', courierCode: ['a', promise] })],
+  ['items', () => trackers.createBulk(promise)],
+  ['items[1].title', () => trackers.createBulk([buildTracker(), { trackingNumber: 'A', title: promise }])],
+  ['trackerId', () => trackers.get(promise)],
+  ['input', () => trackers.update('an-id', promise)],
+  ['path', () => client.request({ method: 'GET', path: promise })],
+  ['body', () => client.request({ method: 'POST', path: '/trackers', body: promise })],
+  [
+    'body.trackingNumber',
+    () => client.request({ method: 'POST', path: '/trackers', body: { trackingNumber: promise } }),
+  ],
+])('a Promise as `%s` of a request → RequestValidationError, nothing sent', async (path, run) => {
+  const sent = fake.requests.length;
+  const error = await catchError(run);
+  expect(error).toBeInstanceOf(RequestValidationError);
+  expect(error).toMatchObject({ message: expect.stringContaining(`\`${path}\` is a Promise; await it`) });
+  expect(fake.requests).toHaveLength(sent);
+});
+
+test('a Promise in an object with methods, which is of another library → accepted', () => {
+  const logger = { debug() {}, info() {}, warn() {}, error() {}, ready: Promise.resolve() };
+  expect(TAKERS['TrackingClient']?.({ logger })).toBeInstanceOf(TrackingClient);
+});
+
+test('a function that returns a Promise → its own message, because nobody can await there', async () => {
+  // Wrong on purpose, as in JavaScript.
+  const intervalMs = (() => Promise.resolve(1_000)) as unknown as () => number;
+  expect(await catchError(() => first(trackers.poll('an-id', { intervalMs })))).toMatchObject({
+    message: expect.stringMatching(/^Expected `intervalMs` to return a number .*, got a Promise$/),
+  });
+});
