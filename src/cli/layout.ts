@@ -47,7 +47,8 @@ export function formatTable(
     style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 2 },
   });
   for (const row of rows) table.push([...row]);
-  const text = table.toString().replace(/ +$/gm, '');
+  // The lookbehind keeps the time linear for the long spaces beside a long cell.
+  const text = table.toString().replace(/(?<! ) +$/gm, '');
   const tableWidth = Math.max(
     ...stripVTControlCharacters(text)
       .split('\n')

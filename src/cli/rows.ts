@@ -36,7 +36,7 @@ const CHANGES: readonly Change[] = [
   {
     fields: IDS,
     // An exponent from 300 does not match: no spreadsheet reads "1234E567" as a number, so it is an id.
-    pattern: /^[-+]?(?:\d+[.,]?\d*|[.,]\d+)E[-+]?[0-2]?\d{1,2}$/i,
+    pattern: /^[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)E[-+]?[0-2]?\d{1,2}$/i,
     fault: 'is a number with an exponent, and may have lost digits',
     advice: 'format the column as text, and enter the number again',
   },

@@ -15,6 +15,11 @@ export function hasDotSegment(path: string): boolean {
     .some((segment) => /^\s*\.\.?\s*$/.test(segment));
 }
 
+/** Removes slashes at the end. Without the lookbehind, the time would grow with the square of the number of slashes inside. */
+export function trimSlashes(path: string): string {
+  return path.replace(/(?<!\/)\/+$/, '');
+}
+
 const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
 /** True for an `http:` URL of another machine, to which the key would be sent unencrypted (docs/service.md 1.7). */

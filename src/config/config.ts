@@ -5,7 +5,7 @@ import { checkOptions, type ErrorContext, refuseOption, rejectOption } from '../
 import { isUrl } from '../common/foreign.ts';
 import { readEnvironment } from '../common/guarded.ts';
 import { Secret } from '../common/secrets.ts';
-import { isUnencrypted } from '../common/urls.ts';
+import { isUnencrypted, trimSlashes } from '../common/urls.ts';
 import {
   countOption,
   expected,
@@ -197,7 +197,7 @@ function resolveAccount(
 
 /** Finds the path of an endpoint at the end of the base URL; the paths with an id are left out, because an id can be any text. */
 function findEndpointPath(pathname: string): string | undefined {
-  const path = pathname.replace(/\/+$/, '');
+  const path = trimSlashes(pathname);
   const paths = ENDPOINT_NAMES.map((name) => endpoints[name].path).filter((each) => !each.includes('{'));
   return paths.find((each) => path.endsWith(each));
 }
@@ -249,5 +249,5 @@ function resolveBaseUrl(
       'use https://, or set `allowInsecureHttp`',
     );
   }
-  return origin + pathname.replace(/\/+$/, '');
+  return origin + trimSlashes(pathname);
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { checkOneOf, checkOptions } from '../common/check-options.ts';
+import { trimSlashes } from '../common/urls.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import {
@@ -111,7 +112,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   const resolved = resolveOptions(options);
   let state = new FakeState(resolved);
   const { origin, pathname } = new URL(resolved.baseUrl);
-  const basePath = pathname.replace(/\/+$/, '');
+  const basePath = trimSlashes(pathname);
   const serveRequest = (request: FakeRequest) => serve(state, request);
   const shipment = (key: ShipmentKey) => new FakeShipment(() => state, key);
   const fake: FakeTrackingService = {

@@ -7,6 +7,7 @@
 import { type HttpHandler, HttpResponse, http } from 'msw';
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
+import { trimSlashes } from '../common/urls.ts';
 import { type OptionShape, option } from '../common/validation.ts';
 import { ENDPOINT_NAMES, endpoints } from '../endpoints.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
@@ -58,7 +59,7 @@ export function trackingHandlers(
   options: TrackingHandlersOptions = {},
 ): HttpHandler[] {
   const { origin, pathname } = new URL(checkOptions(handlersOptions, options).baseUrl ?? fake.baseUrl);
-  const basePath = pathname.replace(/\/+$/, '');
+  const basePath = trimSlashes(pathname);
   const base = origin + basePath;
   const handle = ({ request }: { readonly request: Request }) => respond(fake, request, basePath);
   const ofEndpoints = ENDPOINT_NAMES.map((name) => {

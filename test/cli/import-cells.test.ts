@@ -117,6 +117,27 @@ describe('a number that has lost digits or gained characters', () => {
   });
 });
 
+describe('a cell of a million characters, in which nothing may be searched for again and again', () => {
+  const size = 1_000_000;
+
+  it.each<[string, string]>([
+    ['digits', '1'.repeat(size)],
+    ['digits and a letter', `${'1'.repeat(size)}x`],
+    ['digits, a point and digits', `${'1'.repeat(size / 2)}.${'1'.repeat(size / 2)}`],
+    ['digits and an exponent of many digits', `${'1'.repeat(size)}E${'1'.repeat(size)}`],
+    ['digits and zeros', `${'1'.repeat(15)}${'0'.repeat(size)}x`],
+    ['groups', `1${',000'.repeat(size / 4)}x`],
+    ['groups with points', `1${'.000'.repeat(size / 4)}x`],
+    ['groups with spaces', `1${' 000'.repeat(size / 4)}x`],
+    ['spaces', `a${' '.repeat(size)}b`],
+    ['signs of a narrow column', `${'#'.repeat(size)}x`],
+    ['apostrophes', `'${"a'".repeat(size / 2)}`],
+  ])('%s → one outcome, exit code 0, 1 or 2', async (_, cell) => {
+    for (const column of ['tracking_number', 'order_number', 'title'])
+      expect([0, 1, 2]).toContain((await importCell(cell, column)).exitCode);
+  });
+});
+
 describe('marks of text', () => {
   const number = '9405511899561468285343';
 

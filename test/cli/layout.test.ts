@@ -40,6 +40,19 @@ describe('wrap', () => {
 });
 
 describe('formatTable', () => {
+  it('a cell of 300,000 characters beside short ones → no line ends with a space', () => {
+    const long = 'x'.repeat(300_000);
+    const text = formatTable(
+      ['A', 'B'],
+      [
+        [long, ''],
+        ['a', 'b'],
+      ],
+      { width: Number.POSITIVE_INFINITY, colours },
+    );
+    expect(text.split('\n').map((line) => line.replace(/^x+/, 'x').slice(-2))).toEqual([' B', 'x', ' b']);
+  });
+
   const head = ['Code', 'Name', 'Required fields'];
   const rows = [
     ['us-post', 'USPS', ''],

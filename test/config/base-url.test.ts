@@ -87,3 +87,10 @@ test.each<[value: unknown, allowInsecureHttp: boolean, message: string]>([
 ])('%j, allowInsecureHttp %s → ConfigurationError that does not print it', (value, isAllowed, message) => {
   expect(() => resolveBaseUrl(value, isAllowed)).toThrow(new ConfigurationError(message));
 });
+
+test('a million slashes inside and at the end of the path → those at the end are removed', () => {
+  const slashes = '/'.repeat(1_000_000);
+  expect(resolveBaseUrl(`https://host.test${slashes}v1${slashes}`, false)).toBe(
+    `https://host.test${slashes}v1`,
+  );
+});

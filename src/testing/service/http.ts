@@ -99,7 +99,7 @@ function decodeSegment(segment: string): string {
 
 export function findRoute(method: string, pathname: string, basePath?: string) {
   let path = '';
-  if (basePath === undefined) path = /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
+  if (basePath === undefined) path = /^.*?\/v\d+(\/.*)$/s.exec(pathname)?.[1] ?? '';
   else if (pathname.startsWith(`${basePath}/`)) path = pathname.slice(basePath.length);
   const matches = ROUTES.filter(({ pattern }) => pattern.test(path));
   const route = matches.find((candidate) => candidate.method === method);

@@ -37,7 +37,7 @@ export function toAlpha2(code: string): string | undefined {
 
 /** Returns the calendar day of an ISO 8601 date: in UTC where the date names a zone, else as written. */
 export function toDay(date: string): string {
-  const instant = /T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(date) ? Date.parse(date) : Number.NaN;
+  const instant = /^[^T]*T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(date) ? Date.parse(date) : Number.NaN;
   return Number.isNaN(instant) ? date.slice(0, 10) : new Date(instant).toISOString().slice(0, 10);
 }
 
