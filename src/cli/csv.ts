@@ -217,10 +217,13 @@ export function removeFailureColumns(columns: readonly string[]): readonly strin
   return hasThem ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
 }
 
-/** Rows with the same mistake share a key: the service's code (its messages differ by row), or our message up to ", got". */
+/**
+ * Rows with the same mistake share a key: our message up to ", got", or the code (the service's messages differ by row) with the
+ * status, because after Ctrl-C the same code stands for rows that were sent and rows that were not.
+ */
 function findReasonKey({ status, errors }: BulkOutcome): string {
-  const { code = status, message = '' } = errors?.[0] ?? {};
-  return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;
+  const { code = '', message = '' } = errors?.[0] ?? {};
+  return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : `${status} ${code}`;
 }
 
 /** Stores the rows that failed, unchanged, with the reasons. */

@@ -102,6 +102,33 @@ describe('import', () => {
     expect(fake.trackers).toHaveLength(400);
   });
 
+  it('Ctrl-C while some rows are sent and others wait → each reason with as many rows as the file of failed rows', async () => {
+    const fake = connect();
+    const { terminal, interrupt, lines } = makeTerminal();
+    let requests = 0;
+    vi.stubGlobal('fetch', (_url: string, { signal }: { signal: AbortSignal }) => {
+      requests += 1;
+      if (requests > 1) return Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    });
+    // The refused request waits for its retry.
+    terminal.stderr.on('data', (text: Buffer) => text.includes('retries') && interrupt());
+    await writeFile(findPath('rows.csv'), buildCsv(130));
+    expect(await run(['import', findPath('rows.csv')], terminal)).toBe(130);
+    expect(fake.trackers).toEqual([]);
+    const failed: string[][] = parse((await readFailures()) ?? '', { from: 2 });
+    const countIn = (list: readonly string[]) =>
+      [/may or may not exist/, /before the service accepted/].map(
+        (pattern) => list.filter((text) => pattern.test(text)).length,
+      );
+    expect(countIn(failed.map((row) => row.at(-1) ?? ''))).toEqual([100, 30]);
+    const reasons = lines().flatMap((line) => (line.includes('(first in line ') ? line.trim() : []));
+    expect(reasons).toEqual([
+      expect.stringMatching(/^100 {2}aborted: .*may or may not exist.* \(first in line 2\)$/),
+      expect.stringMatching(/^30 {2}aborted: .*before the service accepted.* \(first in line 102\)$/),
+    ]);
+  });
+
   it('Ctrl-C after rows that failed → one order: to run the command again, with --overwrite for a named file', async () => {
     const csv = buildCsv(400).replace('\n', '\nx\n');
     const unnamed = await interruptImport(csv);
