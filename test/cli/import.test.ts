@@ -562,6 +562,16 @@ describe('import', () => {
       }
     });
 
+    it.each(['=', '+', '-', '@', '＝', '＋', '－', '＠'])(
+      'a reason that begins with %s, which spreadsheets take for a formula → an apostrophe in front',
+      async (sign) => {
+        const fake = connect();
+        fake.fail('trackers.createBulk', { status: 400, code: `${sign}1+1`, message: 'no' });
+        const { failed } = await importRows(`trackingNumber\n${NUMBER}\n`, [], { fake });
+        expect(failed?.split('\n')[1]).toBe(`${NUMBER},2,error,'${sign}1+1: no`);
+      },
+    );
+
     it('an error text with a formula and escape codes → made harmless; the cells of the user are unchanged', async () => {
       const fake = connect();
       const code = '=HYPERLINK("http://evil.example")\u001b[2J\u009b31m\u2028';

@@ -1,7 +1,7 @@
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
-import { connect, makeTerminal, runLine } from './make-terminal.ts';
+import { connect, makeTerminal, parseFlags, runLine } from './make-terminal.ts';
 
 const [ONE, OTHER] = ['RR123456785CN', 'LA680658838NL'];
 const HOUR_MS = 3_600_000;
@@ -212,4 +212,26 @@ describe('watch', () => {
     expect(await exitCode).toBe(0);
     expect(output.stderr).toContain(`${ONE}  A poll failed; the tracker will be polled again: `);
   });
+});
+
+describe('--interval', () => {
+  it.each([
+    ['1', 1_000],
+    ['1s', 1_000],
+    ['15m', 900_000],
+    ['24h', 86_400_000],
+    ['1440m', 86_400_000],
+    ['86400s', 86_400_000],
+  ])('%s → %i ms', (text, expected) => {
+    expect(parseFlags<{ interval: number }>(['watch', ONE, '--interval', text]).interval).toBe(expected);
+  });
+
+  it.each(['0', '0s', '25h', '1441m', '86401s', '1d', '1.5h', '-1s', '1 h', '1H', ''])(
+    '%j → one line that names the flag, exit code 2',
+    async (text) => {
+      const { terminal, output } = makeTerminal();
+      expect(await run(['watch', ONE, `--interval=${text}`], terminal)).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Expected `--interval` to be a time from 1s to 24h, /);
+    },
+  );
 });

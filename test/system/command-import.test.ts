@@ -1,6 +1,6 @@
 // `import` as a process: signals, pipes and disks. What it prints is tested in test/cli/.
 
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService } from 'tracking-client/testing';
@@ -35,7 +35,8 @@ describe('import', () => {
     const shell = (line: string) => cli.shell(line, environment, { cwd: folder });
     const files = async () => (await readdir(folder)).filter((name) => name !== 'tmp').sort();
     const read = (name = 'none') => readFile(join(folder, name), 'utf8');
-    return { fake, temporary, start, shell, files, read };
+    const path = (name: string) => join(folder, name);
+    return { fake, temporary, start, shell, files, read, path };
   }
 
   describe('the file of failures', () => {
@@ -101,6 +102,19 @@ describe('import', () => {
       pipe.end();
       expect(await readdir(temporary)).toEqual([]);
     });
+  });
+
+  it('Ctrl-C again and again while a read blocks a thread → the signal ends the process', async () => {
+    const { start, shell, path } = await setUp('');
+    await shell('mkfifo pipe').exitCode;
+    const { child, exitCode } = start(['pipe']);
+    // Resolves when the command has opened the other end; then the command waits for bytes that never come.
+    const pipe = await open(path('pipe'), 'w');
+    const presses = setInterval(() => child.kill('SIGINT'), 100);
+    await exitCode;
+    clearInterval(presses);
+    await pipe.close();
+    expect(child.signalCode).toBe('SIGINT');
   });
 
   it('--json and `| head -1` → the import stops with a message, exit code 1', async () => {
