@@ -54,7 +54,8 @@ export function createClient(
   numberById: ReadonlyMap<string, string> = new Map(),
 ): TrackingClient {
   const { baseUrl, apiKey } = flags;
-  const advice = 'To try the command without an account, run `npx --no-install tracking-client fake` in another terminal';
+  const advice =
+    'To try the command without an account, run `npx --no-install tracking-client fake` in another terminal';
   if (!baseUrl)
     throw new CommandError(
       `The URL of the service is missing; set TRACKING_BASE_URL, or pass --base-url. ${advice}`,
