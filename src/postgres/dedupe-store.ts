@@ -23,7 +23,7 @@ const LOCKED_PAUSE_MS = 250;
 const PARTS = 8;
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
-/** A missing right hides a table or a schema, if it is not reported as such. */
+/** The table does not exist, a right is missing, or there is no such schema; a missing right can cause each of these errors. */
 const MAY_LACK_RIGHTS = [UNDEFINED_TABLE, '42501', '3F000'];
 const NO_REPLY_ADVICE =
   'set `query_timeout` of your `pg` pool, so that it replaces connections that never answer';
@@ -166,10 +166,9 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   async release(...[keys, { token, uncounted }]: Parameters<DedupeStore['release']>): Promise<void> {
-    const requests = keys.map((key) => {
-      const request: ReleaseRequest = { key: toStoredKey(key), token, uncounted: uncounted ? 1 : 0 };
-      return request;
-    });
+    const requests = keys.map(
+      (key): ReleaseRequest => ({ key: toStoredKey(key), token, uncounted: uncounted ? 1 : 0 }),
+    );
     await this.#limit(() => sendTwice(this.#release, requests, 'release'));
   }
 
@@ -193,7 +192,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return requests.map(({ key, token }) => toClaim(states.get(key), token));
   }
 
-  /** Another transaction has inserted one of the keys and not committed: find this key in three steps, and claim the others. */
+  /** Another transaction has inserted one of the keys and not committed: find it in smaller and smaller parts, and claim the others. */
   async #claimInParts(requests: readonly ClaimRequest[]): Promise<readonly (Claim | 'locked')[]> {
     if (requests.length === 1) return [BUSY];
     const size = Math.ceil(requests.length / PARTS);
