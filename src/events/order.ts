@@ -23,7 +23,7 @@ const LOGISTIC_DATE_TIME = new RegExp(`^${DATE}(?:[Tt ]${TIME}${ZONE}?)?$`);
  * Reads an `occurrenceDatetime` without guessing a time zone.
  *
  * @param text - local time, local time with offset, UTC, or a date only
- * @returns the parts of the text; undefined for any other text
+ * @returns the parts of the text; undefined for any other text, and for an impossible day, time or offset
  * @example
  * parseOccurrenceDatetime('2021-03-04T17:12:57+02:00');
  * // { kind: 'offset', date: '2021-03-04', timeMs: 61977000, offsetMinutes: 120, epochMs: 1614870777000 }
@@ -39,6 +39,7 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
   if (timeMs === undefined) return undefined;
   if (zulu !== undefined) return { kind: 'utc', date, timeMs, offsetMinutes: 0, epochMs: startMs + timeMs };
   if (sign === undefined) return { kind: 'local', date, timeMs };
+  if (Number(offsetHours) > 23 || Number(offsetRest ?? 0) > 59) return undefined;
   const distance = Number(offsetHours) * 60 + Number(offsetRest ?? 0);
   // `|| 0` turns the -0 of "-00:00" into 0.
   const offsetMinutes = sign === '-' ? -distance || 0 : distance;
@@ -54,12 +55,11 @@ function getStartOfDayMs(date: string): number | undefined {
   return isDay ? start.getTime() : undefined;
 }
 
-/** Returns undefined for an impossible time. ISO 8601 allows a leap second, and 24:00:00 as the end of a day. */
+/** Returns undefined for an impossible time. ISO 8601 allows a leap second, and exactly 24:00:00 as the end of a day. */
 function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fraction = ''): number | undefined {
-  if (minutes > 59 || seconds > 60) return undefined;
-  const wholeMs = ((hours * 60 + minutes) * 60 + seconds) * 1000;
-  if (wholeMs > 86_400_000) return undefined;
-  return wholeMs + Number(fraction.slice(0, 3).padEnd(3, '0'));
+  if (hours > 24 || minutes > 59 || seconds > 60) return undefined;
+  if (hours === 24 && (minutes > 0 || seconds > 0 || Number(fraction) > 0)) return undefined;
+  return ((hours * 60 + minutes) * 60 + seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'));
 }
 
 /** The fields by which events are ordered. */

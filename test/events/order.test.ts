@@ -39,6 +39,7 @@ describe('parseOccurrenceDatetime', () => {
     ['-03:30', 210, -210],
     ['+02', -120, 120],
     ['-00:00', 0, 0],
+    ['+23:59', -1439, 1439],
   ])('offset %s → the instant and the offset', (offset, shiftMinutes, offsetMinutes) => {
     expect(parseOccurrenceDatetime(`2021-03-04T12:00:00${offset}`)).toMatchObject({
       kind: 'offset',
@@ -54,6 +55,8 @@ describe('parseOccurrenceDatetime', () => {
     ['12:59', 46_740_000],
     ['12:00:60', 43_260_000],
     ['24:00:00', 86_400_000],
+    ['24:00:00.000', 86_400_000],
+    ['23:59:60.5', 86_400_500],
   ])('time %s → the time of day in milliseconds since midnight', (time, timeMs) => {
     expect(parseOccurrenceDatetime(`2021-03-04T${time}`)).toMatchObject({ timeMs });
   });
@@ -61,6 +64,8 @@ describe('parseOccurrenceDatetime', () => {
   test.each([
     ...['yesterday', '2021-02-30', '2021-13-01', '2021-00-10'],
     ...['2021-03-04T24:00:01', '2021-03-04T12:60', '2021-03-04T12:00:61'],
+    ...['2021-03-04T24:00:00.5', '2021-03-04T24:00:00.0004', '2021-03-04T24:01', '2021-03-04T25:00'],
+    ...['+99:99', '-23:75', '+24:00', '-00:60', '+9959', '-24'].map((offset) => `2021-03-04T12:00${offset}`),
   ])('%j is no date or an impossible one → undefined', (text) => {
     expect(parseOccurrenceDatetime(text)).toBeUndefined();
   });
