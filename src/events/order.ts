@@ -74,20 +74,28 @@ export interface OrderableEvent {
 /** The sort key of an event. Webhooks keep fields that break the schema, so a field of another type counts as missing. */
 interface Rank {
   readonly occurrence: OccurrenceDatetime | undefined;
+  /** The instant in milliseconds since the epoch; a local time and the start of a date count as UTC. */
   readonly position: number;
   readonly order: number | undefined;
   readonly eventId: string;
+  /** The place in the input. */
+  readonly index: number;
 }
 
-function getRank({ occurrenceDatetime, order, eventId }: OrderableEvent): Rank {
-  const occurrence =
-    typeof occurrenceDatetime === 'string' ? parseOccurrenceDatetime(occurrenceDatetime) : undefined;
+function getRank(event: OrderableEvent, index: number): Rank {
+  const { order, eventId } = event;
+  const occurrence = readOccurrence(event);
   return {
     occurrence,
     position: getPosition(occurrence),
     order: typeof order === 'number' ? order : undefined,
     eventId: typeof eventId === 'string' ? eventId : '',
+    index,
   };
+}
+
+function readOccurrence({ occurrenceDatetime }: OrderableEvent): OccurrenceDatetime | undefined {
+  return typeof occurrenceDatetime === 'string' ? parseOccurrenceDatetime(occurrenceDatetime) : undefined;
 }
 
 function getPosition(occurrence: OccurrenceDatetime | undefined): number {
@@ -107,14 +115,17 @@ function compareRanks(a: Rank, b: Rank): number {
   return (
     compare(a.position, b.position) ||
     compare(a.order ?? Number.NEGATIVE_INFINITY, b.order ?? Number.NEGATIVE_INFINITY) ||
-    compare(a.eventId, b.eventId)
+    compare(a.eventId, b.eventId) ||
+    compare(a.index, b.index)
   );
 }
 
 /**
- * Orders the events of one shipment, oldest first, independently of the machine's time zone. The time decides; a local time
- * counts as UTC. Ties are broken by `order`, then `eventId`, then the place in the input. On a day with date-only events, all
- * events of this day that have an `order` are sorted by `order` instead of by time. Events without a readable time come last.
+ * Orders the events of one shipment, oldest first, independently of the machine's time zone. Events whose time is UTC or has an
+ * offset always come in the order of their times. A local time counts as UTC, and a date without a time as the start of its day.
+ * On a day with date-only events, `order` places the dates and the local times of this day among each other, and among the events
+ * that can have happened on this day in some time zone. Ties are broken by `order`, then `eventId`, then the place in the input.
+ * Events without a readable time come last.
  *
  * @param events - events of results or of webhooks; not changed
  * @returns a new array
@@ -131,13 +142,32 @@ export function sortEvents<Event extends OrderableEvent>(events: readonly Event[
 /** Orders items by their events, as `sortEvents` orders events. */
 export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
   if (items.length < 2) return [...items];
-  const ranked = items.map((item) => ({ rank: getRank(getEvent(item)), item }));
+  const ranked = items.map((item, index) => ({ rank: getRank(getEvent(item), index), item }));
   ranked.sort((a, b) => compareRanks(a.rank, b.rank));
-  reorderDaysWithoutTimes(ranked);
-  return ranked.map(({ item }) => item);
+  const known = ranked.filter(({ rank }) => hasInstant(rank));
+  const others = ranked.filter(({ rank }) => !hasInstant(rank));
+  const daysByOrder = reorderDaysWithoutTimes(others);
+  // Both lists are sorted. Merge them, so that neither changes its order.
+  const merged: Item[] = [];
+  let next = 0;
+  for (const { rank, item } of known) {
+    let other = others[next];
+    while (other !== undefined && isBefore(other.rank, rank, daysByOrder)) {
+      merged.push(other.item);
+      next += 1;
+      other = others[next];
+    }
+    merged.push(item);
+  }
+  return [...merged, ...others.slice(next).map(({ item }) => item)];
 }
 
-function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
+function hasInstant({ occurrence }: Rank): boolean {
+  return occurrence?.kind === 'utc' || occurrence?.kind === 'offset';
+}
+
+/** Sorts the events of each day with a date-only event by `order`, within the places of the events that have one. */
+function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): ReadonlySet<string> {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
     if (rank.occurrence?.kind === 'date') placesOfDay.set(rank.occurrence.date, []);
@@ -150,6 +180,29 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
     ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0));
     for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
   }
+  return new Set(placesOfDay.keys());
+}
+
+/** Tells whether an event without a known instant comes before an event with one. */
+function isBefore(other: Rank, known: Rank, daysByOrder: ReadonlySet<string>): boolean {
+  const day = other.occurrence?.date ?? '';
+  const knownDay = known.occurrence?.date ?? '';
+  if (
+    daysByOrder.has(day) &&
+    canBeOnDay(known.position, day) &&
+    other.order !== undefined &&
+    known.order !== undefined &&
+    other.order !== known.order
+  )
+    return other.order < known.order;
+  if (other.occurrence?.kind === 'date') return day <= knownDay;
+  return compareRanks(other, known) < 0;
+}
+
+/** A day begins first at an offset of +14:00, and ends last at an offset of -12:00. */
+function canBeOnDay(epochMs: number, date: string): boolean {
+  const hours = (epochMs - Date.parse(date)) / 3_600_000;
+  return hours >= -14 && hours < 24 + 12;
 }
 
 /**
@@ -162,15 +215,15 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
  */
 export function latestEvent<Event extends OrderableEvent>(events: readonly Event[]): Event | undefined {
   const sorted = sortEvents(events);
-  return sorted.findLast((event) => getRank(event).occurrence !== undefined) ?? sorted.at(-1);
+  return sorted.findLast((event) => readOccurrence(event) !== undefined) ?? sorted.at(-1);
 }
 
 /**
  * Tells whether `latestEvent` would choose an event over the one you have. A webhook that arrives later can have older events
  * (docs/service.md 8.3). Like `latestEvent`, this function does not tell the status of a shipment.
  *
- * If you store all events, call `latestEvent` instead. If a day has an event with only a date, `latestEvent` compares all events of
- * this day by `order`. This function gets only two events, so its result can differ.
+ * If you store all events, call `latestEvent` instead. If a day has an event with only a date, `latestEvent` places it by the `order`
+ * of all events around it. This function gets only two events, so its result can differ.
  *
  * @param event - an event that has just arrived
  * @param known - the last event that you know, if any; its `occurrenceDatetime`, `order` and `eventId` are enough

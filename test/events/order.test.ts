@@ -102,6 +102,18 @@ const anyEvent = fc.record({
   order: fc.option(fc.integer({ min: 1, max: 4 })),
 });
 
+/** Writes a time of 2021-03-04 or later, as a date or a local time in UTC, or at an offset in minutes. */
+function writeMoment(hours: number, form: 'date' | 'local' | number): string {
+  const offset = typeof form === 'number' ? form : 0;
+  const text = new Date(Date.UTC(2021, 2, 4, hours, offset)).toISOString();
+  if (form === 'date') return text.slice(0, 10);
+  if (form === 'local') return text.slice(0, 19);
+  const [h, m] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60].map((part) =>
+    `${part}`.padStart(2, '0'),
+  );
+  return `${text.slice(0, 19)}${offset < 0 ? '-' : '+'}${h}:${m}`;
+}
+
 describe('sortEvents', () => {
   test.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
     'times of every kind, in time zone %s → the same order',
@@ -128,6 +140,45 @@ describe('sortEvents', () => {
   test('equal times, orders and ids → the order of the input is kept', () => {
     const events = ['Arrived', 'Left', 'Delivered'].map((status) => ({ eventId: null, status }));
     expect(sortEvents(events)).toEqual(events);
+    const atTen = ['', 'Z', '+00:00', ''].map((zone, index) => ({
+      occurrenceDatetime: `${TEN}${zone}`,
+      index,
+    }));
+    expect(sortEvents(atTen)).toEqual(atTen);
+  });
+
+  test('any events → all of them, and those with known instants in the order of the instants', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent), (events) => {
+        const sorted = sortEvents(events);
+        const instants = sorted.flatMap(({ occurrenceDatetime }) => {
+          const read = parseOccurrenceDatetime(occurrenceDatetime ?? '');
+          return read !== undefined && 'epochMs' in read ? [read.epochMs] : [];
+        });
+        expect(instants).toEqual(instants.toSorted((a, b) => a - b));
+        expect(new Set(sorted)).toEqual(new Set(events));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  /** How a courier in UTC, and couriers elsewhere, write the times of one shipment. */
+  const written = fc.constantFrom<'date' | 'local' | number>('date', 'local', -720, -480, 0, 330, 840);
+  const timeline = fc
+    .array(fc.record({ hours: fc.nat(80), form: written }), { maxLength: 12 })
+    .map((steps) =>
+      steps
+        .toSorted((a, b) => a.hours - b.hours)
+        .map(({ hours, form }, order) => event(`e${order}`, writeMoment(hours, form), order)),
+    );
+
+  test('any timeline in which times and `order` agree → the order of `order`', () => {
+    fc.assert(
+      fc.property(timeline, (events) => {
+        expect(listIds(sortEvents([...events].reverse()))).toBe(listIds(events));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test.each<[name: string, sorted: string, events: OrderableEvent[]]>([
@@ -157,6 +208,53 @@ describe('sortEvents', () => {
         event('timed', '2021-03-04T08:00:00'),
         event('first', '2021-03-04T09:00:00', 1),
       ],
+    ],
+    [
+      'known instants and a date between them by `order` → the instants keep their order',
+      'east date west',
+      [
+        event('west', '2021-03-04T01:00:00-08:00', 3),
+        event('date', '2021-03-04', 2),
+        event('east', '2021-03-04T09:00:00+08:00', 1),
+      ],
+    ],
+    [
+      'known instants whose `order` contradicts them → the instants decide, and the date goes before a higher order',
+      'date early late',
+      [event('late', `${TEN}Z`, 1), event('early', `${TEN}+01:00`, 3), event('date', '2021-03-04', 2)],
+    ],
+    [
+      'a date of the next day at +14:00, and a later instant with a higher order → `order` decides',
+      'date instant',
+      [event('instant', '2021-03-04T12:00:00Z', 2), event('date', '2021-03-05', 1)],
+    ],
+    [
+      'a date and an instant that cannot be on its day → `order` is ignored',
+      'before date after',
+      [
+        event('after', '2021-03-05T12:00:00Z', 1),
+        event('date', '2021-03-04', 2),
+        event('before', '2021-03-03T09:59:59Z', 3),
+      ],
+    ],
+    [
+      'a date without `order` among known instants → before the first that was written on its day or later',
+      'yesterday date today',
+      [
+        event('date', '2021-03-04'),
+        event('today', '2021-03-04T08:00:00+14:00', 2),
+        event('yesterday', '2021-03-03T07:00:00-10:00', 1),
+      ],
+    ],
+    [
+      'a local time among known instants on a day without dates → counts as UTC, whatever its order',
+      'early local late',
+      [event('late', `${ELEVEN}Z`, 1), event('local', TEN, 9), event('early', `${TEN}+01:00`, 3)],
+    ],
+    [
+      'a local time with `order` among known instants on a day with a date → `order` decides',
+      'date local instant',
+      [event('instant', `${TEN}Z`, 3), event('local', ELEVEN, 2), event('date', '2021-03-04', 1)],
     ],
     [
       'an event without a readable time → last',
@@ -193,6 +291,15 @@ test.each([
 describe('latestEvent', () => {
   test('events in any order → the newest event with a readable time', () => {
     expect(latestEvent([...MIXED].reverse())?.eventId).toBe('delivered');
+  });
+
+  test('known instants and a date of the same day with the highest order of the first → the last instant', () => {
+    const events = [
+      event('east', '2021-03-04T23:00:00+08:00', 3),
+      event('west', '2021-03-04T10:00:00-08:00', 1),
+      event('date', '2021-03-04', 2),
+    ];
+    expect(latestEvent(events)?.eventId).toBe('west');
   });
 
   test('only events without a readable time → the event with the highest order', () => {

@@ -57,7 +57,14 @@ describe('handling once', () => {
   const repeated = payload(tracking('t1', twice, twice), tracking('t1', 'e1'));
   const apart = payload(tracking('t1', late), tracking('t1', early));
 
+  const between = { eventId: 'between', occurrenceDatetime: '2021-03-05', order: 2 };
+  const dated = payload(
+    tracking('t1', { ...late, order: 1 }, between),
+    tracking('t1', { ...early, order: 3 }),
+  );
+
   test.each<[string, unknown[], string[], object]>([
+    ['a date, and known times that contradict `order`', [dated], ['t1/between', 't1/early', 't1/late'], {}],
     ['the same payload again', [E1, E1], ['t1/e1'], { handled: 0, duplicates: 1 }],
     ['new and seen events', [E1, mixed], ['t1/e1', 't1/e2', 't2/e3'], { handled: 2, duplicates: 1 }],
     ['two trackers that share an event id', [shared], ['t1/e1', 't2/e1'], { handled: 2 }],
