@@ -46,11 +46,18 @@ function dayElement(text) {
   return timeElement(time, time.day);
 }
 
+/** Some couriers send the place as an object. Its parts that are texts are shown. */
+function readPlace(location) {
+  const parts = typeof location === 'object' ? Object.values(location ?? {}) : [location];
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(', ');
+}
+
 function groupByDay(events) {
   const days = new Map();
   for (const { occurrenceDatetime, status, statusMilestone, location } of sortEvents(events).reverse()) {
     const time = readTime(occurrenceDatetime);
-    const place = location ? `<small>${escapeHtml(location)}</small>` : '';
+    const where = readPlace(location);
+    const place = where === '' ? '' : `<small>${escapeHtml(where)}</small>`;
     const text = escapeHtml(status ?? WORDS[statusMilestone] ?? 'News') + place;
     const item = `<li>${timeElement(time, time.clock)}<div>${text}</div></li>`;
     days.set(time.day, (days.get(time.day) ?? '') + item);

@@ -56,7 +56,7 @@ export function printEvent(event: TrackingEvent): void {
   const mark = MARKS[event.statusMilestone ?? ''] ?? pc.cyan('○');
   const when = pc.dim(formatTime(event.occurrenceDatetime).padEnd(20));
   const what = event.status ?? event.statusCode ?? 'unknown';
-  const where = event.location ? pc.dim(`· ${event.location}`) : '';
+  const where = typeof event.location === 'string' ? pc.dim(`· ${event.location}`) : '';
   print(`${what} ${where}`.trimEnd(), `  ${mark} ${when} `);
 }
 

@@ -185,8 +185,18 @@ export function formatMilestone(milestone: unknown, colours: Colours): string {
 export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
   const { status, statusCode, statusMilestone, location } = event;
   const text = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');
-  const place = plain(location);
+  const place = formatPlace(location);
   return place === '' ? text : `${text} ${colours.dim(`· ${place}`)}`;
+}
+
+/** Some couriers send an object as the place (docs/service.md 2.21). Only its texts are worth printing. */
+function formatPlace(location: unknown): string {
+  const parts = typeof location === 'object' && location !== null ? Object.values(location) : [location];
+  return parts
+    .filter((part) => typeof part === 'string')
+    .map(plain)
+    .filter((part) => part !== '')
+    .join(', ');
 }
 
 const TIME_WIDTH = '19 Nov 16:33 UTC'.length;

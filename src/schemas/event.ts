@@ -28,6 +28,7 @@ export const eventSchema = namedRecord<TrackingEvent>()({
   occurrenceDatetime: nullish(z.string()),
   /** Tells which event is older if the times do not (docs/service.md 2.6): the event with the lower number. */
   order: nullish(z.number()),
+  /** The place as the courier writes it. Some couriers send an object, which is kept as it came (docs/service.md 2.21). */
   location: nullish(z.string()),
   /** The source from which the service got the event. */
   sourceCode: nullish(z.string()),

@@ -60,7 +60,15 @@ it.each([
   ['list', 'createdAt', 20_251_119, 'stopped  20251119'],
   ['list', 'isTracked', 'no', 'unknown  '],
   ['list --tracked', 'isTracked', null, 'unknown  '],
-  [`track ${NUMBER}`, 'location', { city: 'Lyon' }, "· { city: 'Lyon' }"],
+  [`track ${NUMBER}`, 'location', { city: 'Lyon' }, '· Lyon\n'],
+  [
+    `show ${NUMBER}`,
+    'location',
+    { city: 'Ly\u0007on', zip: 69_001, geo: { x: 'y' }, state: '', at: 'FR' },
+    '· Ly on, FR\n',
+  ],
+  [`show ${NUMBER}`, 'location', ['Lyon', null, 'FR'], '· Lyon, FR\n'],
+  [`show ${NUMBER}`, 'location', { geo: { lat: 45.7 } }, 'Delivered\n'],
   [`watch ${NUMBER}`, 'statusMilestone', ['delivered'], "  [ 'delivered' ], and no longer tracked"],
   ['couriers us-post', 'courierName', { en: 'USPS' }, "us-post  { en: 'USPS' }"],
 ])('%s, `%s` is %j → prints %j', async (line, field, value, printed) => {
@@ -121,7 +129,7 @@ it.each([[[]], [['--json']]])(
       }
     interrupt();
     expect(await exitCode).toBe(0);
-    expect(output.stdout).toMatch(/· \{ city: 'Lyon' \}|"location":\{"city":"Lyon"\}/);
+    expect(output.stdout).toMatch(/· Lyon\n|"location":\{"city":"Lyon"\}/);
     expect(output.stdout).not.toMatch(LEAKS);
   },
 );

@@ -19,6 +19,13 @@ describe('buildEventKey', () => {
     expect(buildKeys(tracking('t1', 'e1'))).toEqual(['tracking/events:t1:e1']);
   });
 
+  test('events without id at places that are objects → equal objects have one key, and different objects two', () => {
+    const places = [{ city: 'Lyon', zip: 1 }, { zip: 1, city: 'Lyon' }, { city: 'Ulm', zip: 1 }, 'Lyon'];
+    const [key, same, other, text] = places.flatMap((location) => buildKeys(tracking('t1', { location })));
+    expect(same).toBe(key);
+    expect(new Set([key, other, text]).size).toBe(3);
+  });
+
   test.each([
     [{ trackerId: '', clientTrackerId: 'order-1' }, '%client=order-1'],
     [{ trackerId: '' }, ''],

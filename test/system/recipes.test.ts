@@ -278,6 +278,16 @@ describe('page.md', () => {
     },
   );
 
+  it.each([
+    [{ city: 'Lyon <3', geo: { lat: 45.7 }, country: 'FR' }, '<small>Lyon &lt;3, FR</small>'],
+    [['Lyon', null, 'FR'], '<small>Lyon, FR</small>'],
+    [{ geo: { lat: 45.7 } }, 'Posted</div>'],
+  ])('an event at the place %j → the page shows its texts', async (location, shown) => {
+    const { shipmentPage } = await imported<Page>('page', 'src/page.js');
+    const events = [{ eventId: 'e1', status: 'Posted', occurrenceDatetime: '2026-03-10', location }];
+    expect(shipmentPage({ tracker: { trackingNumber: NUMBER }, events })).toContain(shown);
+  });
+
   it('a milestone that the page does not know → not the status of the newest event', async () => {
     const { shipmentPage } = await imported<Page>('page', 'src/page.js');
     const events = [{ eventId: 'e1', status: 'Out for delivery', occurrenceDatetime: '2026-03-10' }];
