@@ -26,7 +26,7 @@ export class TrackingClient {
   readonly tracking: TrackingResource;
   /** The couriers that the service supports. */
   readonly couriers: CouriersResource;
-  readonly #options: TrackingClientOptions;
+  #options: TrackingClientOptions;
   readonly #config: Config;
 
   /**
@@ -94,16 +94,21 @@ export class TrackingClient {
         `\`withOptions\` does not accept \`${refused}\`, because the new client shares the limiter of the old client; pass it to \`new TrackingClient\``,
       );
     }
-    const { account, limiter } = this.#config;
+    const { limiter } = this.#config;
+    const account = options.account ?? this.#options.account;
+    const keepsFunction = options.apiKey === undefined && typeof this.#options.apiKey === 'function';
     // Safe cast: an instance's constructor is its class. A subclass must accept the options of this class.
     const Client = this.constructor as typeof TrackingClient;
-    return new Client({
+    const client = new Client({
       ...this.#options,
-      // A new API key may belong to another account, so the new client inherits the account only if it was set as an option.
-      ...(options.apiKey === undefined && { account }),
       limiter,
       rateLimit: limiter === undefined ? false : undefined,
       ...Object.fromEntries(changes),
+      // The account of a function is a random id, so the new client cannot compute the same one.
+      account: account ?? (keepsFunction ? this.#config.account : undefined),
     });
+    // The new client must not inherit a random id as if it were the option `account`: its own `withOptions` may change the key.
+    client.#options = { ...client.#options, account };
+    return client;
   }
 }

@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../src/client.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
+import { RedisLimiter } from '../src/redis/index.ts';
+import { ScriptedRedis } from './redis/limiter/make-redis-limiter.ts';
 import { API_KEY, BASE_URL, makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };
@@ -44,6 +46,27 @@ describe('withOptions', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {}, account });
     await client.withOptions({ apiKey: 'another-key' }).couriers.list();
     expect(client.rateLimits()['couriers.list'].inUse).toBe(inUse);
+  });
+
+  test('other options and then another key → another account, with limits of its own', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: {} });
+    await client.withOptions({ timeoutMs: 5_000 }).withOptions({ apiKey: 'another-key' }).couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
+  });
+
+  test('another key in the environment meanwhile → another account, with limits of its own', async () => {
+    vi.stubEnv('TRACKING_API_KEY', 'key-of-the-first-account');
+    const { client } = makeClient(COURIERS, { rateLimit: {}, apiKey: undefined });
+    vi.stubEnv('TRACKING_API_KEY', 'key-of-the-second-account');
+    await client.withOptions({ timeoutMs: 5_000 }).couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
+  });
+
+  test('a RedisLimiter, other options and then a function as key → ConfigurationError that asks for `account`', () => {
+    const limiter = new RedisLimiter({ redis: new ScriptedRedis() });
+    const { client } = makeClient(COURIERS, { rateLimit: undefined, limiter });
+    const changed = client.withOptions({ timeoutMs: 5_000 }).withOptions({ logLevel: 'info' });
+    expect(() => changed.withOptions({ apiKey: () => 'another-key' })).toThrow(/^`account` is missing\./);
   });
 
   test('a subclass → a client of the subclass', () => {

@@ -1,5 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
 import { sleep } from '../../src/common/clock.ts';
 import { TrackingError } from '../../src/errors.ts';
 import type { AcquireOptions, Limiter, ReportedResponse } from '../../src/limiter/limiter.ts';
@@ -230,17 +231,45 @@ describe('account of the bucket', () => {
   );
 
   test.each([
-    ['a function as key', { apiKey: key }, {}, 'same'],
-    ['a function as key, another function', { apiKey: key }, { apiKey: () => 'b' }, 'another'],
-    ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
-    ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
-  ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
+    ['a function as key', { apiKey: key }, [{}], 'same'],
+    ['a function as key, changed twice', { apiKey: key }, [{ timeoutMs: 5 }, { retry: false }], 'same'],
+    ['a function as key, another function', { apiKey: key }, [{ apiKey: () => 'b' }], 'another'],
+    [
+      'a function as key, a time limit, then a key',
+      { apiKey: key },
+      [{ timeoutMs: 5 }, { apiKey: 'b' }],
+      'another',
+    ],
+    [
+      'a key, a time limit, then another function',
+      { apiKey: 'a' },
+      [{ timeoutMs: 5 }, { apiKey: () => 'b' }],
+      'another',
+    ],
+    ['a key, another key, then the first key', { apiKey: 'a' }, [{ apiKey: 'b' }, { apiKey: 'a' }], 'same'],
+    ['an `account`, another key', { account: 'x' }, [{ apiKey: 'b' }], 'same'],
+    ['an `account`, another one', { account: 'x' }, [{ account: 'y' }], 'another'],
+    [
+      'an `account`, a time limit, then another key',
+      { account: 'x' },
+      [{ timeoutMs: 5 }, { apiKey: 'b' }],
+      'same',
+    ],
+    [
+      'a key, an `account`, then another key',
+      { apiKey: 'a' },
+      [{ account: 'x' }, { apiKey: 'b' }],
+      'another',
+    ],
+  ] as [string, TrackingClientOptions, Parameters<TrackingClient['withOptions']>[0][], string][])(
     'withOptions of a client with %s → a bucket of $3 account',
     async (_what, options, changes, expected) => {
       const { client, limiter } = setUp(OK, options);
       await client.couriers.list();
       await client.couriers.list();
-      await client.withOptions(changes).couriers.list();
+      let last: TrackingClient = client;
+      for (const each of changes) last = last.withOptions(each);
+      await last.couriers.list();
       const [first, second, changed] = limiter.acquired.map(({ bucket }) => bucket.account);
       expect(second).toBe(first);
       expect(changed === first ? 'same' : 'another').toBe(expected);
