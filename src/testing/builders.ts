@@ -29,7 +29,7 @@ import {
 /** Options of every builder. */
 export interface BuildOptions {
   /** Decides ids and texts: the same seed builds the same record. Default 1. */
-  readonly seed?: string | number;
+  readonly seed?: string | number | undefined;
 }
 
 const TRACKING_NUMBERS = ['9400115901047177598206', 'LA680658838NL', 'RR123456785CN'];

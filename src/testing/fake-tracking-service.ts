@@ -78,7 +78,11 @@ export interface FakeTrackingService {
    * @returns the shipment
    * @throws ConfigurationError for an invalid tracking number, an unknown scenario, an unknown option or a speed below 1
    */
-  play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
+  play(
+    trackingNumber: string,
+    name: PlayName,
+    options?: { readonly speed?: number | undefined },
+  ): FakeShipment;
   /**
    * Makes the next requests fail, over every transport alike.
    *

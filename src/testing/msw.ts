@@ -17,7 +17,7 @@ import { perform, toFakeRequest } from './transports.ts';
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
   /** Base URL of the code under test. Default: the base URL of the fake. */
-  readonly baseUrl?: string | URL;
+  readonly baseUrl?: string | URL | undefined;
 }
 
 const handlersOptions = z.strictObject({

@@ -29,58 +29,58 @@ const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 /** The subscriptions of the fake's account. */
 export interface FakePlans {
   /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the maximum number of trackers. */
-  readonly perShipment?: boolean | { readonly quota?: number };
+  readonly perShipment?: boolean | { readonly quota?: number | undefined } | undefined;
   /** The per-call plan: `POST /tracking/search`. Default `false`; `quota` is the number of calls. */
-  readonly perCall?: boolean | { readonly quota?: number };
+  readonly perCall?: boolean | { readonly quota?: number | undefined } | undefined;
 }
 
 /** Options of `createFakeTrackingService`; all are optional. */
 export interface FakeTrackingServiceOptions {
   /** Decides all ids that the fake generates. Default 1. */
-  readonly seed?: string | number;
+  readonly seed?: string | number | undefined;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so that fake timers work. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /**
    * Requests per second by endpoint. With `false` the fake counts nothing and sends no limit headers. Default `true`: the limits
    * of the table.
    */
-  readonly limits?: boolean | Partial<Record<EndpointName, number>>;
+  readonly limits?: boolean | Partial<Record<EndpointName, number | undefined>> | undefined;
   /** Window in which requests are counted: `fixed` starts each second, `sliding` is always the last second. Default `fixed`. */
-  readonly limitWindow?: LimitWindow;
+  readonly limitWindow?: LimitWindow | undefined;
   /** The account's keys, 1 to 20 (docs/service.md 1.8). Default: any key is accepted. */
-  readonly apiKeys?: readonly string[];
+  readonly apiKeys?: readonly string[] | undefined;
   /** The plans of the account. Default: the per-shipment plan without a quota. */
-  readonly plans?: FakePlans;
+  readonly plans?: FakePlans | undefined;
   /** Value of `fake.baseUrl`; `fake.listen` serves below its path. Default `https://tracking.test/public/v1`. */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** Milliseconds from a tracker's creation to its first events. Default 2000; `trackers.track` does not wait. */
-  readonly resultsDelayMs?: number;
+  readonly resultsDelayMs?: number | undefined;
   /**
    * Response for a tracker that has no events yet: its tracking with the milestone `pending` and without events, 404
    * `parcel_not_found`, or an empty list (docs/service.md 2.11). Default `pending`. With `empty`, the results of a number without a
    * tracker are an empty list, too.
    */
-  readonly noResults?: 'pending' | 'parcel_not_found' | 'empty';
+  readonly noResults?: 'pending' | 'parcel_not_found' | 'empty' | undefined;
   /** Milliseconds until a response, as a number or by endpoint. Default 0. */
-  readonly latencyMs?: number | ((endpoint: EndpointName) => number);
+  readonly latencyMs?: number | ((endpoint: EndpointName) => number) | undefined;
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
-  readonly webhooks?: boolean;
+  readonly webhooks?: boolean | undefined;
   /**
    * True puts all events that a tracker discovers at the same time into one item of a webhook. Default false: one item for each
    * event, as the service does (docs/service.md 8.2).
    */
-  readonly groupEvents?: boolean;
+  readonly groupEvents?: boolean | undefined;
   /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
-  readonly play?: PlayName | readonly PlayName[];
+  readonly play?: PlayName | readonly PlayName[] | undefined;
   /** Scenarios run this many times faster than real time; at least 1. Default 1; `Infinity` runs them at once. */
-  readonly speed?: number;
+  readonly speed?: number | undefined;
   /**
    * How many requests and how many webhooks the fake remembers; only a remembered webhook can be resent. Limit this number in long
    * runs. Default `Infinity`.
    */
-  readonly historyLimit?: number;
+  readonly historyLimit?: number | undefined;
   /** Called for each request when its response is ready, or when a planned failure leaves the request without a response. */
-  readonly onRequest?: (request: RecordedRequest) => void;
+  readonly onRequest?: ((request: RecordedRequest) => void) | undefined;
 }
 
 /** One request as the fake saw it. */

@@ -87,14 +87,14 @@ export function createFetch(
 /** Options of `fake.listen`. */
 export interface ListenOptions {
   /** Port. Default 0: any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Address to bind; default `127.0.0.1`. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /**
    * Also serves `POST` on `/__fake/events`, `/__fake/stop`, `/__fake/failures` and `/__fake/reset`, for tests in other processes.
    * Default false.
    */
-  readonly control?: boolean;
+  readonly control?: boolean | undefined;
 }
 
 export const listenOptions = z.strictObject({
@@ -135,7 +135,7 @@ function isHealthCheck(method: string, target: string, basePath: string): boolea
 export async function listen(
   serve: (request: FakeRequest) => Promise<Outcome>,
   basePath: string,
-  { port, host }: Required<Omit<ListenOptions, 'control'>>,
+  { port, host }: { readonly port: number; readonly host: string },
 ): Promise<FakeServer> {
   const respond = async (message: IncomingMessage, response: ServerResponse) => {
     const { method = 'GET', url: target = '/', headersDistinct } = message;

@@ -28,7 +28,7 @@ export interface DedupeStore {
    * until the lease ends. For a store without this field, or with a value that is not a finite number above 0, the inbox waits at
    * most 4,500 ms for a call. If a `claim` ends later, the inbox releases its keys.
    */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
   /**
    * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt. A key that is
    * done is remembered for `retainMs` from now, and never for less time than before. To save writes, a store may skip this

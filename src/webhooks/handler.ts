@@ -29,6 +29,7 @@ import {
   type InboxOptions,
   type ProcessOptions,
   type WebhookCallbacks,
+  type WebhookInboxOptions,
 } from './inbox-options.ts';
 import type { WebhookOutcome, WebhookReport } from './items.ts';
 import { MemoryDedupeStore } from './memory-store.ts';
@@ -43,8 +44,10 @@ import {
 const RESPONSE_MARGIN_MS = 1_000;
 
 /** Options of `createWebhookHandler`: an `inbox`, or the options of the `WebhookInbox` that the handler makes. */
-export type WebhookHandlerOptions = HandlerOptions &
-  ({ readonly inbox?: undefined } | { readonly store?: undefined });
+export type WebhookHandlerOptions = HandlerOptions & ({ readonly inbox?: undefined } | NoInboxOptions);
+
+/** The options of an inbox are refused beside an `inbox`, except the logger, which the handler uses, too. */
+type NoInboxOptions = { readonly [Name in Exclude<keyof WebhookInboxOptions, 'logger'>]?: undefined };
 
 /** The part of a `WebhookInbox` that a handler uses. */
 interface BodyProcessor {

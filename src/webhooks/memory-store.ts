@@ -12,12 +12,12 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 /** Options of `MemoryDedupeStore`. */
 export interface MemoryDedupeStoreOptions {
   /** Maximum number of keys to remember, at least 1. Each takes about 260 bytes. Default: 1,000,000. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
   /**
    * A function that returns the time in milliseconds. Default: a monotonic clock, which follows fake timers, but not those of
    * node:test; there, pass `() => Date.now()`.
    */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 const storeOptions = z.strictObject({

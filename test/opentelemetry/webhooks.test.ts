@@ -19,14 +19,14 @@ beforeEach(() => {
 afterEach(() => recorder.close());
 
 /** Counts the metrics of webhooks that a handler gets one after another. */
-async function count(options: Omit<Partial<WebhookHandlerOptions>, 'store'>, ...bodies: string[]) {
+async function count({ onEvent }: Pick<WebhookHandlerOptions, 'onEvent'>, ...bodies: string[]) {
   const store = new MemoryDedupeStore();
   const dead = { maxAttempts: 2, onDeadLetter: () => {} };
   const handler = createWebhookHandler({
     secret: SECRET,
     inbox: new WebhookInbox({ store, onError: () => {}, ...dead }),
     onReport: webhookMetrics(recorder.telemetry),
-    ...options,
+    onEvent,
   });
   for (const body of bodies) {
     const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };

@@ -21,10 +21,25 @@ test('a store or an inbox → compiles; both → does not compile', () => {
   expectTypeOf(both).not.toBeAny();
 });
 
+test('an inbox with an option of an inbox → does not compile; with a logger, or options that are undefined → compiles', () => {
+  type Beside<Options> = { secret: string; onEvent: () => void; inbox: WebhookInbox } & Options;
+  expectTypeOf<Beside<{ leaseMs: number }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ retainMs: number }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ maxAttempts: number }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ onDeadLetter: () => void }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ callbackTimeoutMs: number }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ onError: () => void }>>().not.toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ logger: Console }>>().toExtend<WebhookHandlerOptions>();
+  expectTypeOf<Beside<{ store: undefined; leaseMs: undefined }>>().toExtend<WebhookHandlerOptions>();
+});
+
 test('options that are spread into others → compile', () => {
   const make = (options: Partial<WebhookHandlerOptions>) =>
-    createWebhookHandler({ secret: 'whsec', onEvent, onError: () => {}, ...options });
+    createWebhookHandler({ secret: 'whsec', onEvent, onReport: () => {}, ...options });
   expectTypeOf(make).parameter(0).toExtend<{ readonly leaseMs?: number | undefined }>();
+  const makeWithInbox = (options: Partial<WebhookHandlerOptions> & { readonly inbox?: undefined }) =>
+    createWebhookHandler({ secret: 'whsec', onEvent, onError: () => {}, ...options });
+  expectTypeOf(makeWithInbox).parameter(0).toExtend<{ readonly leaseMs?: number | undefined }>();
 });
 
 test('a misspelt option → does not compile', () => {

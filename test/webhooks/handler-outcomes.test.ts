@@ -13,7 +13,7 @@ const throwing = () => {
 };
 
 describe('responses', () => {
-  test.each<[string, Partial<WebhookHandlerOptions>, object, number, string]>([
+  test.each<[string, Pick<WebhookHandlerOptions, 'onEvent'>, object, number, string]>([
     ['everything handled', {}, E1, 200, 'done'],
     ['no valid item', {}, { hello: 'world' }, 422, 'rejected'],
     ['an invalid item beside a valid one', {}, payload({}, tracking('t1', 'e1')), 422, 'rejected'],

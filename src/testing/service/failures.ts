@@ -37,26 +37,26 @@ interface StatusFailure {
   /** HTTP status of the response. */
   readonly status: number;
   /** Error code. Default: a code that fits the status. */
-  readonly code?: OpenEnum<KnownErrorCode>;
+  readonly code?: OpenEnum<KnownErrorCode> | undefined;
   /** Message of the error. Default: a message that the failure was injected. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** Milliseconds until the caller may retry; sent as `Retry-After` in seconds, rounded up. Default: 1000 for 429, else none. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** More headers of the response, e.g. `{ 'retry-after': '<a date>' }`; they replace headers of the fake. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Body to send instead of the service's error body. */
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** How many requests fail. Default 1; `Infinity` for all. */
-  readonly times?: number;
+  readonly times?: number | undefined;
 }
 
 interface KindFailure {
   /** How the request fails. */
   readonly kind: FailureKind;
   /** HTTP status for the kinds `html` and `badJson`. Default: 502 and 200. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** How many requests fail. Default 1; `Infinity` for all. */
-  readonly times?: number;
+  readonly times?: number | undefined;
 }
 
 /** A failure to inject, and how often it happens. */

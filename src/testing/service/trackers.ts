@@ -33,7 +33,7 @@ export type Hints = ReturnType<typeof toHints>;
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
   /** False for a courier that cannot be asked while a synchronous call waits (docs/service.md 1.12). Default true. */
-  readonly supportsSynchronousFetch?: boolean;
+  readonly supportsSynchronousFetch?: boolean | undefined;
 }
 
 export function createCouriers(): FakeCourier[] {

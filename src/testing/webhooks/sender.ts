@@ -40,28 +40,31 @@ export interface WebhookSenderOptions {
   /** The fake whose webhooks are sent. */
   readonly fake: Pick<FakeTrackingService, 'webhooks'>;
   /** Sent as `Authorization: Bearer <secret>`. Default: none. */
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** How many duplicates of each request are sent. Default 0. */
-  readonly duplicates?: number;
+  readonly duplicates?: number | undefined;
   /** True to send the webhooks that are due at the same time in a random order that the seed decides. Default false: in order. */
-  readonly shuffle?: boolean;
+  readonly shuffle?: boolean | undefined;
   /** Decides the order of `shuffle`. Default 1. */
-  readonly seed?: string | number;
+  readonly seed?: string | number | undefined;
   /** Requests under way at the same time. Default 1. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * `true` (or options) sends a request again until the receiver accepts it, as the service does: up to 20 attempts in six days,
    * with waits that grow by 1.6 from 12 minutes to 12 hours. Default false.
    * `speed`, at least 1, divides these waits. Default 17000: all waits together take half a minute. With 1, use fake timers.
    * `maxAttempts` is the number of attempts, default 20.
    */
-  readonly until2xx?: boolean | { readonly maxAttempts?: number; readonly speed?: number };
+  readonly until2xx?:
+    | boolean
+    | { readonly maxAttempts?: number | undefined; readonly speed?: number | undefined }
+    | undefined;
   /** Maximum number of items of `trackings[]` in a request; a proof of delivery is always sent alone. Default 1. */
-  readonly itemsPerRequest?: number;
+  readonly itemsPerRequest?: number | undefined;
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Called after each request with the result and its webhooks. An error that it throws goes to the console. */
-  readonly onSent?: (sent: SentWebhook, pushes: readonly QueuedPush[]) => void;
+  readonly onSent?: ((sent: SentWebhook, pushes: readonly QueuedPush[]) => void) | undefined;
 }
 
 /** One request to the receiver. */
@@ -107,7 +110,7 @@ export interface WebhookSender {
    * @returns a function that stops sending, and resolves when the last request and its redeliveries are over
    * @throws ConfigurationError for an invalid option
    */
-  start(options?: { readonly everyMs?: number }): () => Promise<void>;
+  start(options?: { readonly everyMs?: number | undefined }): () => Promise<void>;
 }
 
 const redeliveryOptions = {
