@@ -64,7 +64,10 @@ export interface Endpoint {
      * `success`, `partial` or `error` (docs/service.md 7.2).
      */
     readonly resultStatuses?: readonly number[];
-    /** True if any 2xx is a success, whatever its body (docs/service.md 8.12). */
+    /**
+     * True if the body of a 2xx may be empty or any JSON (docs/service.md 8.12). Everything else comes from another server, such as
+     * the login page of a proxy. A body that breaks off or is too long cannot be judged, so the status decides.
+     */
     readonly isStatusEnough?: boolean;
   };
   /** One line for the documentation. */

@@ -53,7 +53,7 @@ function readPayload(
   if (isCut) throw errors.createTooLongError(response, maxResponseBytes);
   const parsed = parseBody(response);
   if ('problem' in parsed) {
-    if (rules.isStatusEnough) return {};
+    if (rules.isStatusEnough && isEmptyOrJson(text)) return {};
     throw errors.createBodyError(response, text, parsed.problem);
   }
   // A bulk result contains errors (docs/service.md 7.2), and an error can echo the key. Everything else in it is data.
@@ -91,6 +91,16 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
     return { json: JSON.parse(text) };
   } catch {
     return { problem: 'a body that is not valid JSON' };
+  }
+}
+
+function isEmptyOrJson(text: string): boolean {
+  if (text.trim() === '') return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -149,6 +149,31 @@ describe('empty successes', () => {
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
 
+  test.each<[string, string, string]>([
+    ['the HTML of a login page', 'text/html', '<!doctype html><title>Sign in</title>'],
+    ['HTML that claims to be JSON', 'application/json', '<!doctype html>'],
+    ['a text', 'text/plain', 'OK'],
+    ['cut-off JSON', 'application/json', '{"data":{"summary":'],
+  ])('200 to a resend with %s → ResponseValidationError, and no retry', async (_what, type, body) => {
+    const { client, requests } = makeClient(() => new Response(body, { headers: { 'content-type': type } }));
+    expect(await catchRejection(client.trackers.resendWebhookEvents('t'))).toMatchObject({
+      name: 'ResponseValidationError',
+      status: 200,
+      body,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each<[string, string]>([
+    ['text/html', ' \n'],
+    ['text/html', '{"ok":true}'],
+    ['text/plain', '"OK"'],
+    ['application/json', 'null'],
+  ])('200 to a resend with %s %j → an empty result', async (type, body) => {
+    const { client } = makeClient(() => new Response(body, { headers: { 'content-type': type } }));
+    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+  });
+
   test('500 to a resend with a body that breaks off → ConnectionError', async () => {
     const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) });
     const { client } = makeClient(() => new Response(broken(), { status: 500 }), { retry: false });
