@@ -429,6 +429,24 @@ await describeWithRedis('accounts.md on a real Redis', async (url) => {
         });
         expect(await post(target, 'another-secret', 'e2')).toBe(401);
       }
+      const [first] = accounts;
+      if (first === undefined) throw new Error('Expected an account');
+      const shipment = async (path: string) => {
+        const response = await fetch(`${base}/accounts/${path}`);
+        return [response.status, await response.json()];
+      };
+      // What visitors get: neither the status of the service nor a stack.
+      expect(await shipment('nobody/shipments/any')).toEqual([404, { error: 'Not found' }]);
+      expect(await shipment('acme/shipments/any')).toEqual([404, { error: 'Not found' }]);
+      fakeOf(first).fail('trackers.results', { status: 401 });
+      expect(await shipment('acme/shipments/any')).toEqual([
+        502,
+        { error: 'Tracking is not available now', callId: expect.any(String) },
+      ]);
+      const { trackerId } = await clients
+        .clientOf('acme')
+        .trackers.create({ trackingNumber: 'LA680658838NL' });
+      expect(await shipment(`acme/shipments/${trackerId}`)).toEqual([404, { error: 'No news yet' }]);
       expect(await end('SIGTERM')).toBe(0);
       expect(lines.filter((line) => line.startsWith('new event of'))).toEqual([
         expect.stringMatching(/^new event of acme /),
