@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
 import type { FetchInit } from '../../src/options.ts';
+import { EVERY_CALL } from '../support/calls.ts';
 import { API_KEY, BASE_URL, catchRejection, makeClient, networkFailure } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
@@ -524,6 +525,13 @@ describe('the fetch option', () => {
     expect(url).toBe(`${BASE_URL}/trackers/%C3%A4%2F1`);
     expect(init).not.toHaveProperty('body');
     expect(init?.headers).not.toHaveProperty('content-type');
+  });
+
+  test.each(EVERY_CALL)('%s → only the options of `FetchInit`, so no `cache`', async (_name, { call }) => {
+    const fetch = vi.fn(async (_url: string, _init: FetchInit) => Response.json({ data: [] }));
+    await Promise.resolve(call(makeClient({}, { fetch }).client)).catch(() => {});
+    const [[, { body: _body, ...init } = {}] = []] = fetch.mock.calls;
+    expect(Object.keys(init).sort()).toEqual(['headers', 'method', 'redirect', 'signal']);
   });
 
   test('a timeout → the signal of fetch is aborted with our TimeoutError', async () => {
