@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
@@ -17,6 +18,12 @@ function countInputs() {
     }
   }
   return counted;
+}
+
+function collectGarbage(): void {
+  // Only a new context sees a flag that is set after the start.
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc()');
 }
 
 /** A source whose parts a test can replace. */
@@ -78,6 +85,25 @@ describe('reading of inputs', () => {
     expect(sent).toHaveLength(1);
     await run.next();
     expect(sent).toHaveLength(2);
+    await run.return();
+  });
+
+  test('inputs whose outcomes were read → garbage, so a run of any length needs the same memory', async () => {
+    const inputs: WeakRef<TrackerInput>[] = [];
+    function* produce() {
+      for (const input of makeInputs(50)) {
+        // A copy, because `makeInputs` returns all inputs in one list.
+        const copy = { ...input };
+        inputs.push(new WeakRef(copy));
+        yield copy;
+      }
+    }
+    const run = bulkService().client.trackers.createMany(produce(), { chunkSize: 1, concurrency: 1 });
+    for (let count = 0; count < 40; count += 1) await run.next();
+    await settled();
+    collectGarbage();
+    // The run may hold the chunk that it works on.
+    expect(inputs.slice(0, 38).filter((input) => input.deref() !== undefined)).toEqual([]);
     await run.return();
   });
 

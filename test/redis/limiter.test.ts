@@ -141,11 +141,13 @@ test('a 429 in another process, whose pause is longer than maxPauseMs → a call
   ]);
 });
 
-test('a waiting call, then 256 other accounts → idle buckets are deleted, the bucket of the call is kept', async () => {
-  const { acquire, limiter, redis } = makeRedisLimiter();
+test('a call that waits for long, then 256 other accounts → idle buckets are deleted, the bucket of the call is kept', async () => {
+  const { acquire, clock, limiter, redis } = makeRedisLimiter();
   redis.reply = grantNone;
   acquire();
   await settled();
+  // A bucket is idle only if nothing has used it for ten seconds.
+  await clock.advance(10_010);
   for (let account = 0; account < 256; account += 1) {
     acquire({ bucket: { ...bucket, account: `other-${account}` } });
   }
