@@ -35,6 +35,8 @@ export default defineConfig([
     outExtension: () => ({ js: '.cjs' }),
     // Bundle these ES modules, because jest cannot `require` them. THIRD-PARTY-LICENSES.txt has their terms.
     noExternal: ['ky', 'p-retry', 'p-throttle'],
+    // So that the package can be required in tests with jsdom.
+    inject: ['scripts/support/text-encoding.ts'],
   },
   {
     ...shared,

@@ -50,8 +50,13 @@ function explain({ fetch, baseUrl }: Config, cause: unknown, wasCalled: boolean)
   if (isInstance(cause, NoResponseError)) return blame(cause);
   const failure = readFetchFailure(cause, wasCalled && fetch !== undefined, baseUrl.startsWith('http:'));
   if (wasCalled) return failure;
-  // This runtime lacks something that a request needs, such as `Headers`.
-  return { reason: `the request could not be made: ${failure.reason}`, neverSent: true, isPermanent: true };
+  // Nothing was sent, because this environment lacks something that a request needs, as jest-environment-jsdom does.
+  const missing = ['Headers', 'Request'].find((name) => Reflect.get(globalThis, name) === undefined);
+  const reason =
+    missing === undefined
+      ? failure.reason
+      : `the global \`${missing}\` is missing; if this is a test in jsdom, run it in the environment \`node\``;
+  return { reason: `the request could not be made: ${reason}`, neverSent: true, isPermanent: true };
 }
 
 function blame({ message }: NoResponseError): FetchFailure {

@@ -56,7 +56,12 @@ export const APPS: Readonly<Record<string, App>> = {
   'jest-cjs': {
     test: 'jest --ci --testTimeout 30000',
     manifest: { type: 'commonjs' },
-    dependencies: { '@babel/preset-env': '^7.29.0', jest: '^30.5.2', msw: '^2.15.0' },
+    dependencies: {
+      '@babel/preset-env': '^7.29.0',
+      jest: '^30.5.2',
+      'jest-environment-jsdom': '^30.5.2',
+      msw: '^2.15.0',
+    },
   },
   nestjs: {
     recipe: 'nestjs',
