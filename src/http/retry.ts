@@ -3,6 +3,7 @@ import type { RetryClass } from '../endpoints.ts';
 import {
   ApiError,
   ConnectionError,
+  isAccountError,
   QuotaExceededError,
   TimeoutError,
   type TrackingError,
@@ -82,6 +83,11 @@ export function isRateLimited(error: unknown): error is ApiError {
 function isAmbiguous(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 408;
   return error instanceof TimeoutError || error instanceof ConnectionError;
+}
+
+/** True for a failure of the network or the service that can pass without a change of settings, account or input. */
+export function isOutage(error: unknown): boolean {
+  return (isRateLimited(error) || isAmbiguous(error)) && !isAccountError(error);
 }
 
 /** True if the service may have carried out the request that failed with this error. */

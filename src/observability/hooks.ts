@@ -91,6 +91,20 @@ export interface PollInfo {
   readonly lagMs: number;
 }
 
+export interface PollErrorInfo {
+  /** The id that `poll` or `pollMany` was given. */
+  readonly id: string;
+  /** The error of the poll. */
+  readonly error: unknown;
+  /** Polls of this tracker that failed since its last success, this one included. */
+  readonly errorsInARow: number;
+  /**
+   * True if the network or the service failed: no response, a timeout, or the status 408, 429 or 5xx. By default, such failures end
+   * no polling that has succeeded before.
+   */
+  readonly isOutage: boolean;
+}
+
 /**
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
@@ -133,6 +147,8 @@ export interface Hooks {
   onDone?: ((info: DoneInfo) => void) | undefined;
   /** A poll of `poll`, `pollMany` or `waitUntilStopped` begins; its calls follow. */
   onPoll?: ((info: PollInfo) => void) | undefined;
+  /** A poll of `poll`, `pollMany` or `waitUntilStopped` failed, after the retries of its calls. */
+  onPollError?: ((info: PollErrorInfo) => void) | undefined;
 }
 
 const hook = functionOption<(info: object) => unknown>().optional();
@@ -150,6 +166,7 @@ const HOOKS = {
   onMismatch: hook,
   onDone: hook,
   onPoll: hook,
+  onPollError: hook,
 } satisfies OptionShape<Hooks>;
 const hooksObject = z.strictObject(HOOKS);
 

@@ -112,6 +112,10 @@ function createCallMetrics(meter: Meter) {
       ...SECONDS,
       description: 'Delay between the due time of a poll and its start',
     }),
+    pollErrors: meter.createCounter('tracking_client.poll.errors', {
+      unit: '{poll}',
+      description: 'Polls that failed',
+    }),
   };
 }
 
@@ -242,6 +246,7 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       call.span.end();
     },
     onPoll: ({ lagMs }) => getMetrics().pollLag.record(lagMs / 1000),
+    onPollError: ({ error }) => getMetrics().pollErrors.add(1, { 'error.type': getErrorType(error) }),
   };
 }
 

@@ -7,7 +7,14 @@ import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } fr
 import { rememberCallSite } from '../http/call-errors.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { checkTrackerId, createPollRequestSettings, type PollResult, type PollUpdate } from './poll-once.ts';
+import { OutageLog } from './outage-log.ts';
+import {
+  checkTrackerId,
+  createPollRequestSettings,
+  type PollResult,
+  type PollUpdate,
+  quietCalls,
+} from './poll-once.ts';
 import {
   askInterval,
   askUntil,
@@ -97,11 +104,17 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     const { maxPerSecond, maxConsecutiveErrors } = settings;
     const { endSignal } = this;
     const requestSettings = createPollRequestSettings(config, settings, {
+      callConfig: quietCalls(config),
       // Every second poll without `isTracked` reads the record, because only the record tells that the service stopped tracking.
       pollsPerRecord: 2,
       takeTurn: maxPerSecond === undefined ? undefined : createTurns(maxPerSecond, endSignal),
     });
-    this.#requestSettings = { ...requestSettings, maxConsecutiveErrors, endSignal };
+    this.#requestSettings = {
+      ...requestSettings,
+      maxConsecutiveErrors,
+      outages: new OutageLog(config.logger),
+      endSignal,
+    };
   }
 
   /** The number of trackers that are polled. */

@@ -65,6 +65,8 @@ type PollEndpoint = 'trackers.results' | 'trackers.get';
 /** How the requests of polls are sent; all trackers of a stream share it. */
 export interface PollRequestSettings {
   readonly config: Config;
+  /** The config for the requests. Default: `config`. */
+  readonly callConfig?: Config | undefined;
   readonly options: TrackerRequestOptions & { readonly retry: RetryPolicy };
   /** If this number of polls in a row got no `isTracked`, the last one also reads the record. */
   readonly pollsPerRecord: number;
@@ -83,6 +85,12 @@ export function createPollRequestSettings(
     options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry: policy, priority },
     ...rest,
   };
+}
+
+/** The config for the requests of a stream: what they log is `debug`, because the stream itself reports what has failed. */
+export function quietCalls(config: Config): Config {
+  const { logger } = config;
+  return { ...config, logger: { ...logger, warn: logger.debug, info: logger.debug } };
 }
 
 /** Refuses an impossible id, because the first poll of a stream would report it only after the interval. */
@@ -125,9 +133,9 @@ export class TrackerPoller {
     return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
   }
 
-  protected warn(endpoint: PollEndpoint, message: string, fields: LogFields): void {
+  protected log(level: 'debug' | 'warn', endpoint: PollEndpoint, message: string, fields: LogFields): void {
     const { method, path } = endpoints[endpoint];
-    this.#requestSettings.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
+    this.#requestSettings.config.logger[level](message, { endpoint, method, path, id: this.id, ...fields });
   }
 
   /** Reads the results, and the record if they lack `isTracked`. */
@@ -173,7 +181,7 @@ export class TrackerPoller {
       if (signal?.aborted || isPermanent(error) || error instanceof ResponseValidationError) throw error;
       this.#recordWaitsUntil = getWaitUntil(error);
       const message = 'Could not read the record of a tracker; the next poll that needs it tries again';
-      this.warn('trackers.get', message, { reason: formatError(error) });
+      this.log('warn', 'trackers.get', message, { reason: formatError(error) });
       return undefined;
     }
   }
@@ -183,10 +191,10 @@ export class TrackerPoller {
     own: Pick<RequestOptions, 'signal' | 'retry'>,
     getTracker: (data: EndpointResult<Name>) => Tracker | null | undefined,
   ) {
-    const { config, options } = this.#requestSettings;
+    const { config, callConfig = config, options } = this.#requestSettings;
     const prepare = () => {
       const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
-      const request = prepareRequest(config, name, input);
+      const request = prepareRequest(callConfig, name, input);
       return {
         ...request,
         retryClass: 'poll' as const,
@@ -196,7 +204,7 @@ export class TrackerPoller {
         },
       };
     };
-    return runCall(config, name, { ...options, ...own }, prepare);
+    return runCall(callConfig, name, { ...options, ...own }, prepare);
   }
 
   #takeNewEvents(tracking: Tracking | undefined) {

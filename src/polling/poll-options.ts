@@ -22,7 +22,8 @@ import type { Tracking } from '../schemas/tracking.ts';
 
 const MIN_INTERVAL_MS = 1000;
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
-const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
+/** Until the first success of a tracker, this number applies to failures of every kind. */
+export const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
 const DEFAULT_CONCURRENCY = 10;
 const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 
@@ -58,7 +59,9 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
    * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
    * tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or plan, a
-   * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. Default 5.
+   * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number, every
+   * failed poll counts. Default 5 (an outage counts until a poll has succeeded): failures of the network, timeouts, 408, 429 and 5xx
+   * count only until the first success of the tracker.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
@@ -179,7 +182,7 @@ const POLL_SHAPE = {
     'a number of milliseconds above 0',
     (value) => typeof value === 'number' && value > 0,
   ).default(Number.POSITIVE_INFINITY),
-  maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
+  maxConsecutiveErrors: countOption(1, true).optional(),
   until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
   searchBy: searchBySchema.optional(),
   ...REQUEST_SHAPE,

@@ -1,6 +1,8 @@
 import { linkedController } from '../common/abort.ts';
 import { ConfigurationError, ConnectionError, isAccountError, TrackingError } from '../errors.ts';
+import { isOutage } from '../http/retry.ts';
 import { formatError } from '../observability/logger.ts';
+import type { OutageLog } from './outage-log.ts';
 import {
   getWaitUntil,
   isPermanent,
@@ -9,11 +11,13 @@ import {
   type PollUpdate,
   TrackerPoller,
 } from './poll-once.ts';
-import type { PollContext } from './poll-options.ts';
+import { DEFAULT_MAX_CONSECUTIVE_ERRORS, type PollContext } from './poll-options.ts';
 
 /** The settings that all trackers of a stream share. */
 export interface StreamRequestSettings extends PollRequestSettings {
-  readonly maxConsecutiveErrors: number;
+  /** Undefined if the caller has not set it. */
+  readonly maxConsecutiveErrors: number | undefined;
+  readonly outages: OutageLog;
   /** Aborts when the stream ends. */
   readonly endSignal: AbortSignal;
 }
@@ -24,6 +28,8 @@ export class PolledTracker extends TrackerPoller {
   /** The service has asked not to poll before this time, in the response to a poll that failed. */
   waitsUntil = 0;
   #errorsInARow = 0;
+  /** The errors in a row that count towards `maxConsecutiveErrors`. */
+  #countedErrors = 0;
   #controller: AbortController | undefined;
   readonly #requestSettings: StreamRequestSettings;
 
@@ -34,6 +40,7 @@ export class PolledTracker extends TrackerPoller {
 
   cancel(): void {
     this.#controller?.abort(new Error('The tracker is no longer polled'));
+    this.#requestSettings.outages.forget(this);
   }
 
   buildContext(update?: PollUpdate): PollContext {
@@ -53,6 +60,8 @@ export class PolledTracker extends TrackerPoller {
     try {
       const result = await this.pollOnce(controller.signal);
       this.#errorsInARow = 0;
+      this.#countedErrors = 0;
+      this.#requestSettings.outages.noteResponse(this);
       return result;
     } catch (error) {
       controller.signal.throwIfAborted();
@@ -65,10 +74,14 @@ export class PolledTracker extends TrackerPoller {
   }
 
   #handleFailure(error: unknown): void {
+    const { config, outages, maxConsecutiveErrors } = this.#requestSettings;
     this.#errorsInARow += 1;
-    this.waitsUntil = getWaitUntil(error);
-    if (isPermanent(error)) throw error;
     const errorsInARow = this.#errorsInARow;
+    this.waitsUntil = getWaitUntil(error);
+    const isAway = isOutage(error);
+    if (!isAway) outages.noteResponse(this);
+    config.hooks.onPollError?.({ id: this.id, error, errorsInARow, isOutage: isAway });
+    if (isPermanent(error)) throw error;
     // A key, plan or certificate that has worked once may work again, e.g. after a rotation.
     const hasWorked = this.polls > errorsInARow;
     const isWrongSetting =
@@ -76,14 +89,18 @@ export class PolledTracker extends TrackerPoller {
       error instanceof ConfigurationError ||
       (error instanceof ConnectionError && error.isPermanent);
     if (!hasWorked && isWrongSetting) throw error;
+    const isEndless = isAway && hasWorked && maxConsecutiveErrors === undefined;
+    if (!isEndless) this.#countedErrors += 1;
     const reason = formatError(error);
-    if (errorsInARow >= this.#requestSettings.maxConsecutiveErrors) {
-      const errors = errorsInARow === 1 ? '1 error' : `${errorsInARow} errors in a row`;
+    if (this.#countedErrors >= (maxConsecutiveErrors ?? DEFAULT_MAX_CONSECUTIVE_ERRORS)) {
+      const errors = this.#countedErrors === 1 ? '1 error' : `${this.#countedErrors} errors in a row`;
       const message = `Polling \`${this.id}\` has ended after ${errors} (\`maxConsecutiveErrors\`); the last error: ${reason}`;
-      throw new TrackingError(message, { cause: error, callSite: this.#requestSettings.config.callSite });
+      throw new TrackingError(message, { cause: error, callSite: config.callSite });
     }
+    if (isAway) outages.noteFailure(this, error);
     const message = 'A poll failed; the tracker will be polled again';
-    this.warn('trackers.results', message, { poll: this.polls, errorsInARow, reason });
+    const fields = { poll: this.polls, errorsInARow, reason };
+    this.log(isAway ? 'debug' : 'warn', 'trackers.results', message, fields);
   }
 }
 

@@ -203,11 +203,31 @@ describe('watch', () => {
     expect(output.stderr).toMatch(/^RR\w+ {2}Polls start more than one interval late; raise `--interval`$/m);
   });
 
-  it('a poll that fails → a warning with the number, and the next poll follows', async () => {
+  it('a service that is away for a day, two numbers → one line that says so, and the events after it', async () => {
+    const { fake, watch, lines, output } = setUp();
+    for (const number of [ONE, OTHER]) fake.shipment(number).addEvent({ status: 'Posted' });
+    const exitCode = watch(ONE, OTHER);
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    const outage = fake.fail('trackers.results', { status: 503, times: Number.POSITIVE_INFINITY });
+    await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
+    expect(output.stderr).toMatch(
+      /^The service is not available; the polls go on: GET .* responded with 503.*\n$/,
+    );
+    outage.cancel();
+    for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(await exitCode).toBe(0);
+    expect(lines()).toContain(`${ONE}  delivered, and no longer tracked`);
+    expect(lines()).toContain(`${OTHER}  delivered, and no longer tracked`);
+  });
+
+  it('a key that is refused at a later poll → a line with the number, and the next poll follows', async () => {
     const { fake, watch, output } = setUp();
-    fake.shipment(ONE).deliver().stopTracking();
-    fake.fail('trackers.results', { status: 500, times: 7 });
+    fake.shipment(ONE).addEvent({ status: 'Posted' });
     const exitCode = watch(ONE);
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    fake.fail('trackers.results', { status: 401, code: 'auth_invalid_api_key', times: 1 });
+    fake.shipment(ONE).deliver().stopTracking();
     await vi.advanceTimersByTimeAsync(2 * HOUR_MS);
     expect(await exitCode).toBe(0);
     expect(output.stderr).toContain(`${ONE}  A poll failed; the tracker will be polled again: `);

@@ -42,7 +42,7 @@ const schedule = fc.record({
   intervalMs: fc.constantFrom(1_000, 5_000, 20_000),
   maxPerSecond: fc.constantFrom(undefined, 1, 4, 20),
   concurrency: fc.constantFrom(1, 3, 10),
-  maxConsecutiveErrors: fc.constantFrom(1, 3, Number.POSITIVE_INFINITY),
+  maxConsecutiveErrors: fc.constantFrom(undefined, 1, 3, Number.POSITIVE_INFINITY),
   retries: fc.constantFrom(0, 0, 2),
   /** Requests per second that the service allows. */
   limit: fc.constantFrom(2, 10),
@@ -66,8 +66,9 @@ interface Facts {
   polledAt: number;
   waitsUntil: number;
   isUnderWay: boolean;
-  /** Failed polls in a row. */
+  /** Failed polls in a row, without those that do not count towards `maxConsecutiveErrors`. */
   failures: number;
+  hasSucceeded: boolean;
   /** A failure came after which every later poll would fail, too. */
   hasFailedForGood: boolean;
   /** The last update was read, or the tracker was deleted. */
@@ -88,6 +89,7 @@ function makeFacts(trackers: Schedule['trackers']): Facts[] {
       waitsUntil: 0,
       isUnderWay: false,
       failures: 0,
+      hasSucceeded: false,
       hasFailedForGood: false,
       isOver: false,
     };
@@ -120,7 +122,7 @@ class Service extends Problems {
     const facts = this.#facts.get(id);
     this.note(facts !== undefined, () => `a poll of ${id}`);
     if (facts === undefined) return;
-    const { intervalMs, maxConsecutiveErrors, retries, maxPerSecond } = this.#schedule;
+    const { intervalMs, maxConsecutiveErrors = 5, retries, maxPerSecond } = this.#schedule;
     const now = performance.now();
     const gapMs = now - this.#lastPollAt;
     const isPaced = maxPerSecond === undefined || gapMs >= 1_000 / maxPerSecond;
@@ -147,7 +149,7 @@ class Service extends Problems {
       await pause(fate.kind === 'hangs' ? LIMIT_MS : fate.tookMs, request.signal);
       return this.#answer(facts, kind, fate);
     } catch (error) {
-      if (kind === 'results') facts.failures += 1;
+      if (kind === 'results') this.#noteFailure(facts, true);
       throw error;
     } finally {
       facts.isUnderWay = false;
@@ -172,6 +174,12 @@ class Service extends Problems {
     this.note(isPaced, () => `${this.#requests} requests in ${turns} turns`);
   }
 
+  #noteFailure(facts: Facts, isOutage: boolean): void {
+    const { maxConsecutiveErrors } = this.#schedule;
+    if (isOutage && facts.hasSucceeded && maxConsecutiveErrors === undefined) return;
+    facts.failures += 1;
+  }
+
   #answer(facts: Facts, kind: 'results' | 'record', fate: Fate): Response {
     const { id, events, lacksIsTracked, stopsAtMs } = facts;
     const now = performance.now();
@@ -180,7 +188,7 @@ class Service extends Problems {
     const isRefusal = fate.kind === 'tooMany' || fate.kind === 'serverError';
     if (fate.kind === 'reset' || fate.kind === 'hangs') throw networkFailure('ECONNRESET');
     if (isRefusal || fate.kind === 'wrongKey' || fate.kind === 'unknownTracker') {
-      if (isResults) facts.failures += 1;
+      if (isResults) this.#noteFailure(facts, isRefusal);
       if (fate.kind === 'unknownTracker') facts.hasFailedForGood = true;
       if (fate.kind === 'unknownTracker') return toResponse(NOT_FOUND);
       if (fate.kind === 'wrongKey') return toResponse(failure(401, 'auth_invalid_api_key'));
@@ -192,6 +200,7 @@ class Service extends Problems {
     if (!isResults)
       return toResponse({ body: { data: { tracker: { ...TRACKER, trackerId: id, isTracked } } } });
     facts.failures = 0;
+    facts.hasSucceeded = true;
     if (fate.kind !== 'good') return toResponse(fate.kind === 'empty' ? EMPTY : NOT_READY);
     const visible = events.filter(({ atMs }) => atMs <= now).map(({ eventId }) => ({ eventId }));
     const record = { ...TRACKER, trackerId: id, isTracked: lacksIsTracked ? undefined : isTracked };

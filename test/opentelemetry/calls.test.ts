@@ -2,7 +2,7 @@ import { context, diag, metrics, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
-import { ResultsNotReadyError, TrackingError } from '../../src/errors.ts';
+import { ResultsNotReadyError, TimeoutError, TrackingError } from '../../src/errors.ts';
 import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
@@ -307,13 +307,27 @@ describe('the metrics of', () => {
     ]);
   });
 
+  test('polls that failed → counted by the class of the error', async () => {
+    const hooks = telemetryHooks(recorder.telemetry);
+    const failures = [new TimeoutError('a', { phase: 'headers', timeoutMs: 1 }), new TrackingError('b')];
+    for (const error of [...failures, ...failures.slice(1)])
+      hooks.onPollError?.({ id: 'a', error, errorsInARow: 1, isOutage: false });
+    expect(await recorder.points('tracking_client.poll.errors')).toEqual([
+      { attributes: { 'error.type': 'TimeoutError' }, value: 1 },
+      { attributes: { 'error.type': 'TrackingError' }, value: 2 },
+    ]);
+  });
+
   test('all metrics → the HTTP metric and those of this package, with units', async () => {
     fake.fail('trackers.create', { status: 429, headers: { 'retry-after': '0.01' } });
     await createInVirtualTime();
-    telemetryHooks(recorder.telemetry).onPoll?.({ id: 'a', lagMs: 0 });
+    const { onPoll, onPollError } = telemetryHooks(recorder.telemetry);
+    onPoll?.({ id: 'a', lagMs: 0 });
+    onPollError?.({ id: 'a', error: new TrackingError('b'), errorsInARow: 1, isOutage: false });
     expect(await recorder.metricNames()).toEqual([
       'http.client.request.duration s',
       'tracking_client.call.duration s',
+      'tracking_client.poll.errors {poll}',
       'tracking_client.poll.lag s',
       'tracking_client.queue.duration s',
       'tracking_client.rate_limited {response}',

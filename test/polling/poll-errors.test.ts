@@ -48,7 +48,7 @@ describe('errors', () => {
       errorsInARow.push(context.errorsInARow);
       return 1000;
     };
-    const { warn } = startPoll((poll) => (poll < 3 ? BROKEN : results([])), { intervalMs });
+    const { warn } = startPoll((poll) => (poll < 3 ? { body: 'no JSON' } : results([])), { intervalMs });
     await pass(3000);
     expect(errorsInARow).toEqual([0, 1, 2, 0]);
     const call = { endpoint: 'trackers.results', method: 'GET', path: '/trackers/{trackerId}/results' };

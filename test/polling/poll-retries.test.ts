@@ -117,8 +117,8 @@ describe('Retry-After', () => {
     await pass(3 * MINUTE_MS - 1);
     expect(listStarts().slice(0, 2)).toEqual([0, waitMs]);
     expect(warn.mock.calls[0]).toEqual([
-      expect.stringContaining('A poll failed'),
-      expect.objectContaining({ poll: 1, errorsInARow: 1 }),
+      expect.stringContaining('The service is not available'),
+      expect.objectContaining({ noticedBy: 'tracker-1' }),
     ]);
     expect(reading.end).toBeUndefined();
   });

@@ -60,7 +60,7 @@ export function polledService(respondTo: RespondTo, options: ServiceOptions = {}
   const beganAt = performance.now();
   const requests: SeenRequest[] = [];
   const polls: SeenRequest[] = [];
-  const warn = vi.fn();
+  const [info, warn] = [vi.fn(), vi.fn()];
   const { client } = makeClient(
     async ({ url, signal }) => {
       const { pathname, search } = new URL(url);
@@ -79,13 +79,14 @@ export function polledService(respondTo: RespondTo, options: ServiceOptions = {}
       if (response instanceof Error) throw response;
       return toResponse(response);
     },
-    { retry: false, logger: { debug() {}, info() {}, warn, error() {} }, logLevel: 'warn', ...clientOptions },
+    { retry: false, logger: { debug() {}, info, warn, error() {} }, logLevel: 'info', ...clientOptions },
   );
   return {
     client,
     /** Every request, those for records included. */
     requests,
     polls,
+    info,
     warn,
     /** Lists when each poll of an id, or of all ids, reached the service. */
     listStarts: (id?: string) =>

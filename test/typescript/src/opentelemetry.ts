@@ -14,7 +14,11 @@ export const options: TelemetryOptions = {
 };
 const telemetry = telemetryHooks(options);
 export const client = new TrackingClient({
-  hooks: { ...telemetry, onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()) },
+  hooks: {
+    ...telemetry,
+    onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()),
+    onPollError: ({ id, error, errorsInARow, isOutage }) => console.log(id, error, errorsInARow, isOutage),
+  },
 });
 
 const byAccount = new Map([['shop', client]]);
