@@ -1,6 +1,7 @@
 import type { ValidationIssue } from '../common/validation.ts';
 import type { ResultsNotReadyError } from '../errors.ts';
 import type { RateLimitInfo } from '../limiter/limiter.ts';
+import type { FetchResponse } from '../options.ts';
 
 /** A result together with its response. */
 export interface WithResponse<T> {
@@ -22,6 +23,8 @@ export interface WithResponse<T> {
 export interface CallOutcome<T> {
   readonly data: T;
   readonly mismatched: readonly ValidationIssue[];
+  /** The headers of the response, which can echo the key. */
+  readonly headers: FetchResponse['headers'];
   /** Built on demand, because most callers want the data only. */
   readonly details: () => WithResponse<T>;
   /** Builds the error that the call would reject with if its results counted as missing. */

@@ -109,16 +109,20 @@ function readResetMs(headers: FetchResponse['headers']): number | undefined {
 
 /** Dates are compared with the `Date` header, never with this machine's clock, which may be wrong. */
 function readTimeUntil(momentMs: number | undefined, headers: FetchResponse['headers']): number | undefined {
-  if (momentMs === undefined) return undefined;
-  const waits = readItems(headers, 'date').map((item) => {
-    const sentAtMs = parseDate(item);
-    return sentAtMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
-  });
-  return longest(waits);
+  const sentAtMs = readSentAtMs(headers);
+  return momentMs === undefined || sentAtMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+}
+
+/** Reads when the service sent a response, in milliseconds since the epoch: the earliest date of its `Date` header. */
+export function readSentAtMs(headers: Pick<FetchResponse['headers'], 'get'>): number | undefined {
+  const dates = readItems(headers, 'date')
+    .map(parseDate)
+    .filter((date) => date !== undefined);
+  return dates.length === 0 ? undefined : Math.min(...dates);
 }
 
 /** Reads the values of a header. A gateway may add a header that the service sent already; `fetch` joins them by commas. */
-function readItems(headers: FetchResponse['headers'], name: string): string[] {
+function readItems(headers: Pick<FetchResponse['headers'], 'get'>, name: string): string[] {
   // A date has a comma after the day of the week.
   return headers.get(name)?.match(/[A-Za-z]{3,9},[^,]*|[^,]+/g) ?? [];
 }

@@ -27,6 +27,7 @@ export function readOutcome<T>(
   return {
     data,
     mismatched,
+    headers: response.headers,
     details: (): WithResponse<T> => ({
       data,
       response: rebuildResponse(response, config.baseUrl + request.target),

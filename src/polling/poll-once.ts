@@ -14,6 +14,7 @@ import {
 import type { CheckedResponse } from '../http/check-response.ts';
 import { runCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
+import { readSentAtMs } from '../http/response-head.ts';
 import { getRetryAfterMs, MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
@@ -46,6 +47,11 @@ export interface PollUpdate {
    * Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
+  /**
+   * When the service sent the results, or the response that there are none, e.g. `2026-11-21T19:09:00.000Z`. This is the `Date`
+   * header, a time in whole seconds. Without this header, it is the time of this machine before the request.
+   */
+  readonly readAt: string;
 }
 
 /** The result of one poll. */
@@ -56,7 +62,7 @@ export interface PollResult {
 }
 
 /** The data that the requests of one poll have read. */
-interface Reading extends Pick<PollUpdate, 'tracking' | 'tracker'> {
+interface Reading extends Pick<PollUpdate, 'tracking' | 'tracker' | 'readAt'> {
   readonly createNotReadyError: () => ResultsNotReadyError;
 }
 
@@ -125,12 +131,13 @@ export class TrackerPoller {
   /** @throws the failure of a request, or the signal's own reason */
   async pollOnce(signal: AbortSignal | undefined): Promise<PollResult> {
     this.polls += 1;
-    const { tracking, tracker, createNotReadyError } = await this.#read(signal);
+    const { tracking, tracker, readAt, createNotReadyError } = await this.#read(signal);
     const { newEvents, keys } = this.#takeNewEvents(tracking);
     const stopped = tracker?.isTracked === false;
     const hasEvents = tracking !== undefined && tracking.events.length > 0;
     const notReady = stopped && !hasEvents ? createNotReadyError() : undefined;
-    return { update: { tracking, newEvents, keys, poll: this.polls, stopped, tracker }, notReady };
+    const update = { tracking, newEvents, keys, poll: this.polls, stopped, tracker, readAt };
+    return { update, notReady };
   }
 
   protected log(level: 'debug' | 'warn', endpoint: PollEndpoint, message: string, fields: LogFields): void {
@@ -140,7 +147,7 @@ export class TrackerPoller {
 
   /** Reads the results, and the record if they lack `isTracked`. */
   async #read(signal: AbortSignal | undefined): Promise<Reading> {
-    const results = await this.#readResults(signal);
+    const results = await this.readResults(signal);
     this.#pollsWithoutIsTracked = hasIsTracked(results.tracker) ? 0 : this.#pollsWithoutIsTracked + 1;
     const needsRecord = this.#pollsWithoutIsTracked >= this.#requestSettings.pollsPerRecord;
     if (!needsRecord || systemClock.now() < this.#recordWaitsUntil) return results;
@@ -152,20 +159,25 @@ export class TrackerPoller {
     return { ...last, tracker: hasIsTracked(last.tracker) ? last.tracker : (tracker ?? last.tracker) };
   }
 
-  async #readResults(signal: AbortSignal | undefined): Promise<Reading> {
+  async readResults(signal: AbortSignal | undefined): Promise<Reading> {
+    const askedAtMs = systemClock.wallNow();
+    const readAt = (headers: Pick<Headers, 'get'>) =>
+      new Date(readSentAtMs(headers) ?? askedAtMs).toISOString();
     try {
       const outcome = await this.#call('trackers.results', { signal }, ({ tracker }) => tracker);
       const { data: tracking, createNotReadyError } = outcome;
-      return { tracking, tracker: tracking.tracker ?? undefined, createNotReadyError };
+      const tracker = tracking.tracker ?? undefined;
+      return { tracking, tracker, readAt: readAt(outcome.headers), createNotReadyError };
     } catch (error) {
       if (!(error instanceof ResultsNotReadyError)) throw error;
-      return { tracking: undefined, tracker: undefined, createNotReadyError: () => error };
+      const createNotReadyError = () => error;
+      return { tracking: undefined, tracker: undefined, readAt: readAt(error.headers), createNotReadyError };
     }
   }
 
   async #readResultsAgain(signal: AbortSignal | undefined): Promise<Reading> {
     await this.#requestSettings.takeTurn?.();
-    return await this.#readResults(signal);
+    return await this.readResults(signal);
   }
 
   /** Returns undefined after a failure that does not fail the whole poll. */

@@ -12,6 +12,7 @@ import {
   polledService,
   record,
   results,
+  startPollMany,
 } from './polled-service.ts';
 
 const HOUR_MS = 3_600_000;
@@ -31,6 +32,7 @@ describe('pollOnce', () => {
       poll: 1,
       stopped: false,
       tracker: TRACKER,
+      readAt: new Date().toISOString(),
     });
     expect(requests).toMatchObject([{ kind: 'results', startedAt: 0 }]);
     expect(vi.getTimerCount()).toBe(0);
@@ -110,6 +112,63 @@ describe('pollOnce', () => {
       name: 'ResponseValidationError',
       issues: [{ path: ['tracker', 'isTracked'] }],
     });
+  });
+});
+
+describe('readAt', () => {
+  const DATE = 'Sat, 21 Nov 2026 19:09:00 GMT';
+  const READ_AT = '2026-11-21T19:09:00.000Z';
+  const dated = (response: StubResponse, date: string): StubResponse => ({ ...response, headers: { date } });
+
+  test.each([
+    ['results', results(['a'])],
+    ['404 parcel_not_found', NOT_READY],
+    ['an empty list', EMPTY],
+  ])('%s → the Date header of the response', async (_, response) => {
+    const { client } = polledService(() => dated(response, DATE), { latencyMs: 5000 });
+    const polling = client.trackers.pollOnce('t');
+    await pass(5000);
+    expect(await polling).toMatchObject({ readAt: READ_AT });
+  });
+
+  test.each([
+    ['of two servers, the later one first', `Sat, 21 Nov 2026 19:10:30 GMT, ${DATE}`],
+    ['of two servers, the earlier one first', `${DATE}, Sat, 21 Nov 2026 19:10:30 GMT`],
+    ['in the form of RFC 850', 'Saturday, 21-Nov-26 19:09:00 GMT'],
+  ])('a Date header %s → the earliest time', async (_, date) => {
+    const { client } = polledService(() => dated(results([]), date));
+    expect(await client.trackers.pollOnce('t')).toMatchObject({ readAt: READ_AT });
+  });
+
+  test.each([
+    ['no Date header', results(['a'])],
+    ['no Date header, no results', NOT_READY],
+    ['a Date header that is a word', dated(results(['a']), 'soon')],
+    ['a Date header that is a number', dated(results(['a']), '2026')],
+    ['an empty Date header', dated(NOT_READY, '')],
+  ])('%s → the time before the request', async (_, response) => {
+    const { client } = polledService(() => response, { latencyMs: 5000 });
+    vi.setSystemTime('2026-11-21T19:09:00.250Z');
+    const polling = client.trackers.pollOnce('t');
+    await pass(5000);
+    expect(await polling).toMatchObject({ readAt: '2026-11-21T19:09:00.250Z' });
+  });
+
+  test('results that are read twice → the time of the second response', async () => {
+    const respondTo = (poll: number) =>
+      poll === 1 ? dated(NOT_READY, DATE) : dated(results([], false), 'Sat, 21 Nov 2026 19:09:03 GMT');
+    const { client } = polledService(respondTo, { respondWithRecord: () => record(false) });
+    expect(await client.trackers.pollOnce('t')).toMatchObject({ readAt: '2026-11-21T19:09:03.000Z' });
+  });
+
+  test('a stream → each update has the time of its own response', async () => {
+    const { reading } = startPollMany(
+      (poll) => dated(poll === 1 ? NOT_READY : results([]), `Sat, 21 Nov 2026 19:09:0${poll} GMT`),
+      ['t'],
+    );
+    await pass(2000);
+    const seconds = reading.items.map(({ readAt }) => readAt);
+    expect(seconds).toEqual(['2026-11-21T19:09:01.000Z', '2026-11-21T19:09:02.000Z']);
   });
 });
 

@@ -185,7 +185,7 @@ describe('the log of an outage', () => {
   test('a failure of another kind after an outage → ends the outage, and warns by itself', async () => {
     const respondTo = (poll: number) => (poll === 2 ? BROKEN : poll === 3 ? NO_ACCESS : nothingNew());
     const { warn, info } = startPoll(respondTo);
-    await pass(5000);
+    await pass(3000);
     expect(info.mock.calls).toEqual([[BACK]]);
     const fields = { id: 'tracker-1', poll: 3, errorsInARow: 2, endpoint: 'trackers.results' };
     expect(warn.mock.calls).toEqual([

@@ -56,6 +56,7 @@ test('polls → updates of one type', () => {
   expectTypeOf<Awaited<ReturnType<typeof client.trackers.pollOnce>>['tracking']>().toEqualTypeOf<
     Tracking | undefined
   >();
+  expectTypeOf<PollUpdate['readAt']>().toEqualTypeOf<string>();
   expectTypeOf(client.trackers.pollOnce).toBeCallableWith('t', {
     knownKeys: new Set<string>(),
     searchBy: 'clientTrackerId',

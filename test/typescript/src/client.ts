@@ -75,8 +75,8 @@ export async function readEveryResult(signal: AbortSignal): Promise<void> {
 
 export async function pollAndImport(inputs: Iterable<TrackerInput>): Promise<void> {
   for await (const update of client.trackers.poll('id', { intervalMs: 60_000 })) {
-    const { newEvents, stopped }: PollUpdate = update;
-    report(newEvents[0]?.statusCode, stopped);
+    const { newEvents, stopped, readAt }: PollUpdate = update;
+    report(newEvents[0]?.statusCode, stopped, readAt);
   }
   for await (const update of client.trackers.pollMany(['id'], { intervalMs: ({ poll }) => poll * 60_000 })) {
     if (update.error !== undefined) report(update.id, update.error.message);
