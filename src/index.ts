@@ -67,8 +67,10 @@ export type {
   PollManyOptions,
   PollOnceOptions,
   PollOptions,
+  ResultsManyOptions,
   TrackerToPoll,
 } from './polling/poll-options.ts';
+export type { ResultsManyItem } from './polling/results-many.ts';
 export type { CouriersResource, TrackersResource, TrackingResource } from './resources.ts';
 export type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 export { type BulkItem, type BulkResult, bulkResultSchema } from './schemas/bulk.ts';

@@ -18,7 +18,13 @@ import {
   waitUntilStopped,
 } from './polling/poll-many.ts';
 import { type PollUpdate, pollOnce } from './polling/poll-once.ts';
-import type { PollManyOptions, PollOnceOptions, PollOptions } from './polling/poll-options.ts';
+import type {
+  PollManyOptions,
+  PollOnceOptions,
+  PollOptions,
+  ResultsManyOptions,
+} from './polling/poll-options.ts';
+import { type ResultsManyItem, resultsMany, type TrackerIds } from './polling/results-many.ts';
 import type { BulkResult } from './schemas/bulk.ts';
 import type { Courier } from './schemas/courier.ts';
 import {
@@ -249,6 +255,27 @@ export class TrackersResource {
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#config, 'trackers.results', buildInput(id, options), options);
+  }
+
+  /**
+   * Gets the results of many trackers, with one request for each. They come as their requests complete, so a tracker whose request
+   * hangs does not hold up the others. If the request for one tracker fails, its item has an `error`.
+   *
+   * @param ids - an iterable or async iterable of ids, each a `trackerId`, or your `clientTrackerId` with `searchBy`; read only as
+   * far as needed
+   * @param options - `searchBy`, `concurrency`, and the options of each request, which is retried like the requests of `pollOnce`
+   * @returns the results or the error of each id
+   * @throws ConfigurationError at once; while you read, the error of `ids`, the signal's reason on abort, and an error that every
+   * other request would have, too: AuthenticationError, PermissionDeniedError, QuotaExceededError, NoActiveSubscriptionError
+   * @example
+   * for await (const { id, error, tracking } of client.trackers.resultsMany(trackerIds))
+   *   error ? report(id, error) : save(id, tracking?.events ?? []);
+   */
+  resultsMany(
+    ids: TrackerIds,
+    options: ResultsManyOptions = {},
+  ): AsyncGenerator<ResultsManyItem, void, undefined> {
+    return resultsMany(rememberCallSite(this.#config, this.resultsMany), ids, options);
   }
 
   /**

@@ -88,6 +88,14 @@ export interface PollOnceOptions extends TrackerRequestOptions {
   readonly priority?: Priority | undefined;
 }
 
+/** Options of `trackers.resultsMany`; request options apply to each request. */
+export interface ResultsManyOptions extends TrackerRequestOptions {
+  /** Maximum number of requests that are under way, or whose results your loop has not read yet; at least 1. Default 10. */
+  readonly concurrency?: number | undefined;
+  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `background`. */
+  readonly priority?: Priority | undefined;
+}
+
 /** A tracker for `trackers.pollMany`, with options of its own. */
 export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialDelayMs'> {
   /** The `trackerId`, or your `clientTrackerId` with `searchBy`. */
@@ -212,5 +220,11 @@ export const pollOnceOptions = z.strictObject({
   searchBy: searchBySchema.optional(),
   knownKeys: knownKeysOption,
 } satisfies OptionShape<PollOnceOptions>);
+
+export const resultsManyOptions = z.strictObject({
+  ...CALL_SHAPE,
+  searchBy: searchBySchema.optional(),
+  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+} satisfies OptionShape<ResultsManyOptions>);
 
 export type PollOnceSettings = z.output<typeof pollOnceOptions>;

@@ -152,6 +152,11 @@ const TARGETS: Record<string, Target> = {
   'TrackingClient.createBulk input': callTrackers('createBulk'),
   'TrackingClient.listAll': callTrackers('listAll', { ...CALL, limit: 1, sort: 1 }, readSome),
   'TrackingClient.pollOnce': callTrackers('pollOnce', { ...CALL, knownKeys: ['a'] }, undefined, 't-1'),
+  'TrackingClient.resultsMany': callTrackers('resultsMany', { ...CALL, concurrency: 1 }, readSome, [
+    't-1',
+    't-2',
+  ]),
+  'TrackingClient.resultsMany ids': callTrackers('resultsMany', {}, readSome),
   'TrackingClient.pollMany': callTrackers('pollMany', MANY, readSome, ['t-1', 't-2']),
   'TrackingClient.pollMany ids': apply(
     (broken) => call(createClient().trackers, 'pollMany', broken, { maxDurationMs: 60 }),

@@ -109,6 +109,27 @@ describe('the stack of an error of a stream', () => {
     expect(reading.items[0]?.error).toMatchObject({ name, ...fromHere });
   });
 
+  test('resultsMany, a tracker that is not found and an impossible id → items whose errors have the line of the call', async () => {
+    const { client } = polledService(() => NOT_FOUND);
+    const reading = read(callFromHere(client, (trackers) => trackers.resultsMany(['t', '..'])));
+    await pass(0);
+    expect(reading.items.map(({ error }) => error)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ name: 'NotFoundError', ...fromHere }),
+        expect.objectContaining({ name: 'RequestValidationError', ...fromHere }),
+      ]),
+    );
+  });
+
+  test('resultsMany, a failure of the account and invalid options → the line of the call', async () => {
+    const { client } = polledService(() => ({ status: 401 }));
+    const reading = read(callFromHere(client, (trackers) => trackers.resultsMany(['t'])));
+    await pass(0);
+    expect(reading.end?.error).toMatchObject({ name: 'AuthenticationError', ...fromHere });
+    const call = () => callFromHere(client, (trackers) => trackers.resultsMany(['t'], { concurrency: 0 }));
+    expect(call).toThrow(expect.objectContaining(fromHere));
+  });
+
   test('poll, an `until` that returns 5 → the line of the call', async () => {
     const { client } = polledService(() => results(['a']));
     // @ts-expect-error -- `until` must return true or false

@@ -9,10 +9,12 @@ import type {
   PollOnceOptions,
   PollUpdate,
   ResendResult,
+  ResultsManyItem,
   Tracker,
   TrackerPage,
   TrackerRequestOptions,
   Tracking,
+  TrackingError,
   WebhookHistory,
   WithResponse,
 } from '../../src/index.ts';
@@ -69,6 +71,34 @@ test('polls → updates of one type', () => {
   void client.trackers.pollOnce('t', { intervalMs: 60_000 });
   // @ts-expect-error -- keys are strings
   void client.trackers.pollOnce('t', { knownKeys: [1] });
+});
+
+test('resultsMany → an error, or results with their time', async () => {
+  for await (const item of client.trackers.resultsMany(['t'])) {
+    expectTypeOf(item).toEqualTypeOf<ResultsManyItem>();
+    expectTypeOf(item.id).toEqualTypeOf<string>();
+    expectTypeOf(item.tracking).toEqualTypeOf<Tracking | undefined>();
+    if (item.error === undefined) {
+      expectTypeOf(item.stopped).toEqualTypeOf<boolean>();
+      expectTypeOf(item.readAt).toEqualTypeOf<string>();
+    } else {
+      expectTypeOf(item.error).toEqualTypeOf<TrackingError>();
+      expectTypeOf(item.readAt).toEqualTypeOf<undefined>();
+    }
+  }
+  async function* ids() {
+    yield 't';
+  }
+  expectTypeOf(client.trackers.resultsMany).toBeCallableWith(ids(), {
+    searchBy: 'clientTrackerId',
+    concurrency: 5,
+    priority: 'interactive',
+    signal: undefined,
+  });
+  // @ts-expect-error -- ids are texts
+  void client.trackers.resultsMany([5]);
+  // @ts-expect-error -- an option of `pollMany`
+  void client.trackers.resultsMany(['t'], { maxPerSecond: 1 });
 });
 
 test('request → unknown, which the caller must check', () => {

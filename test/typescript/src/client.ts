@@ -10,6 +10,8 @@ import {
   NotFoundError,
   type PollUpdate,
   RequestValidationError,
+  type ResultsManyItem,
+  type ResultsManyOptions,
   type StatusMilestone,
   TokenBucketLimiter,
   type Tracker,
@@ -81,6 +83,12 @@ export async function pollAndImport(inputs: Iterable<TrackerInput>): Promise<voi
   for await (const update of client.trackers.pollMany(['id'], { intervalMs: ({ poll }) => poll * 60_000 })) {
     if (update.error !== undefined) report(update.id, update.error.message);
     else report(update.id, update.tracking?.shipment?.statusCategory);
+  }
+  const many: ResultsManyOptions = { searchBy: 'clientTrackerId', concurrency: 5 };
+  for await (const item of client.trackers.resultsMany(new Set(['id']), many)) {
+    const { id, error, tracking, stopped, readAt }: ResultsManyItem = item;
+    if (error === undefined) report(id, tracking?.events.length, stopped, readAt);
+    else report(id, error.message);
   }
   const settings: CreateManyOptions = { chunkSize: 50, onProgress: ({ created }) => report(created) };
   const creation = client.trackers.createMany(inputs, settings);

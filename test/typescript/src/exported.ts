@@ -22,6 +22,7 @@ export const getStatistics = async (id: string) => (await client.trackers.result
 export const getWebhooks = async (id: string) => (await client.trackers.webhookHistory(id)).webhooks;
 export const poll = (id: string) => client.trackers.poll(id);
 export const pollOnce = (id: string) => client.trackers.pollOnce(id, { knownKeys: new Set<string>() });
+export const resultsMany = (ids: AsyncIterable<string>) => client.trackers.resultsMany(ids);
 export const pollMany = (ids: string[]) => client.trackers.pollMany(ids);
 export const createMany = (numbers: string[]) =>
   client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));
