@@ -290,7 +290,9 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
           const body = await results.text();
           resultsRead.resolve();
           await opened.promise;
-          response.writeHead(results.status, { 'content-type': 'application/json' }).end(body);
+          // A proxy that passes the headers of the service on.
+          const date = results.headers.get('date') ?? '';
+          response.writeHead(results.status, { 'content-type': 'application/json', date }).end(body);
         }),
       );
       cleanUps.push(() => slowService.close());
@@ -332,16 +334,22 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   );
 
   it(
-    'results that cannot be read → exit code 1, and the run of the next hour reads them; a stopped tracker → read no more',
+    'results that cannot be read, then a used-up quota → exit code 1, and the run of the next hour reads them; a stopped tracker → read no more',
     async () => {
       await ship('order-1', LATE_SCAN);
       fake.shipment('NUMBER-order-1').stopTracking();
       await makeSilent();
-      fake.fail('trackers.results', { status: 403 });
-      const failing = start('reconcile');
-      expect([await failing.closed, failing.lines.join()]).toEqual([1, expect.stringContaining('order-1')]);
-      expect(listReads()).toHaveLength(1);
-      await passAnHour();
+      const failures = [
+        { failure: { status: 400 }, line: 'order-1' },
+        { failure: { status: 403, code: 'quota_limit_reached' }, line: 'QuotaExceededError' },
+      ];
+      for (const { failure, line } of failures) {
+        fake.fail('trackers.results', failure);
+        const failing = start('reconcile');
+        expect([await failing.closed, failing.lines.join()]).toEqual([1, expect.stringContaining(line)]);
+        await passAnHour();
+      }
+      expect(listReads()).toHaveLength(2);
       await expectSuccess(start('reconcile'));
       expect(await query('SELECT status, stopped FROM orders')).toEqual([
         { status: 'delivered', stopped: true },
@@ -349,7 +357,20 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       await makeSilent();
       await passAnHour();
       await expectSuccess(start('reconcile'));
-      expect(listReads()).toHaveLength(2);
+      expect(listReads()).toHaveLength(3);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'no results of a tracker that has stopped → the order is read no more',
+    async () => {
+      await ship('order-1', []);
+      fake.shipment('NUMBER-order-1').stopTracking();
+      await makeSilent();
+      fake.fail('trackers.results', { status: 404, code: 'parcel_not_found' });
+      await expectSuccess(start('reconcile'));
+      expect(await query('SELECT stopped FROM orders')).toEqual([{ stopped: true }]);
     },
     TIMEOUT_MS,
   );
