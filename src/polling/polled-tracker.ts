@@ -1,5 +1,5 @@
 import { linkedController } from '../common/abort.ts';
-import { ConfigurationError, ConnectionError, isAccountError, TrackingError } from '../errors.ts';
+import { ApiError, ConfigurationError, ConnectionError, isAccountError, TrackingError } from '../errors.ts';
 import { isOutage } from '../http/retry.ts';
 import { formatError } from '../observability/logger.ts';
 import type { OutageLog } from './outage-log.ts';
@@ -79,7 +79,7 @@ export class PolledTracker extends TrackerPoller {
     const errorsInARow = this.#errorsInARow;
     this.waitsUntil = getWaitUntil(error);
     const isAway = isOutage(error);
-    if (!isAway) outages.noteResponse(this);
+    if (!isAway && error instanceof ApiError) outages.noteResponse(this);
     config.hooks.onPollError?.({ id: this.id, error, errorsInARow, isOutage: isAway });
     if (isPermanent(error)) throw error;
     // A key, plan or certificate that has worked once may work again, e.g. after a rotation.
@@ -89,8 +89,8 @@ export class PolledTracker extends TrackerPoller {
       error instanceof ConfigurationError ||
       (error instanceof ConnectionError && error.isPermanent);
     if (!hasWorked && isWrongSetting) throw error;
-    const isEndless = isAway && hasWorked && maxConsecutiveErrors === undefined;
-    if (!isEndless) this.#countedErrors += 1;
+    const counts = !isAway || !hasWorked || maxConsecutiveErrors !== undefined;
+    if (counts) this.#countedErrors += 1;
     const reason = formatError(error);
     if (this.#countedErrors >= (maxConsecutiveErrors ?? DEFAULT_MAX_CONSECUTIVE_ERRORS)) {
       const errors = this.#countedErrors === 1 ? '1 error' : `${this.#countedErrors} errors in a row`;

@@ -194,6 +194,24 @@ describe('the log of an outage', () => {
     ]);
   });
 
+  test('the failing tracker is deleted at the service → the line at the end', async () => {
+    const respondTo = (poll: number) => (poll === 1 ? nothingNew() : poll === 2 ? BROKEN : NOT_FOUND);
+    const { info, reading } = startPollMany(respondTo, ['a']);
+    await pass(3000);
+    expect(info.mock.calls).toEqual([[BACK]]);
+    expect(reading.items.at(-1)).toMatchObject({ error: { name: 'NotFoundError' } });
+  });
+
+  test('a key that cannot be read after an outage → no line at the end, because nothing was sent', async () => {
+    let key = 'sk-0123456789';
+    const { info, warn } = startPoll(failingFrom(2, 2), {}, { apiKey: () => key });
+    await pass(2500);
+    key = '';
+    await pass(1000);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY, expect.stringContaining('A poll failed')]);
+    expect(info).not.toHaveBeenCalled();
+  });
+
   test('failures of another kind of three trackers → a warning for each', async () => {
     const { warn } = startPollMany(failingFrom(2, 2, NO_ACCESS), makeIds(3));
     await pass(3000);
