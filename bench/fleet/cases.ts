@@ -5,13 +5,13 @@ export interface MeasuredCase extends FleetCase {
 }
 
 const fullShare: MeasuredCase['target'] = {
-  text: '0 refused, >= 93%, slowest >= 20 of 40, <= 1.8 commands per call, no fallback',
+  text: '0 refused, >= 93%, slowest >= 20 of 40, <= 3.5 commands per call, no fallback',
   isReached: (run) =>
     run.refused === 0 &&
     run.lost === 0 &&
     run.sharePercent >= 93 &&
     run.leastServed >= 20 &&
-    run.commandsPerCall <= 1.8 &&
+    run.commandsPerCall <= 3.5 &&
     run.fallbacks.length === 0,
 };
 

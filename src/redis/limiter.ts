@@ -14,9 +14,7 @@ import {
   createPermit,
   LIMITER_SHAPE,
   type LimiterOptions,
-  MAX_RETURN_MS,
   type Permit,
-  RETURN_MS,
   type ReportedResponse,
   reservedTokens,
   type Token,
@@ -31,23 +29,19 @@ import {
 } from '../observability/logger.ts';
 import {
   formatKeys,
-  HORIZON_MS,
+  KEEP_TOKEN_MS,
   LIMITER_SCRIPT,
   PROBE,
   parseReply,
-  RENEW_MS,
+  REPORT_WITHIN_MS,
   SEND_WITHIN_MS,
 } from './limiter-script.ts';
 import { createScriptRunner, type RedisClient, redisOption } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/**
- * Tokens whose responses have arrived are collected for this long, and then reported to Redis together. This delays no request,
- * because a token comes back only a second after its response.
- */
-const REPORT_WITHIN_MS = 300;
-const RENEW_AHEAD_MS = 30;
+/** A process that still waits asks again after one to two times this at the earliest, so that others get their turn. */
+const MIN_ASK_MS = 15;
 const PROBE_EVERY_MS = 250;
 /** After a blocked event loop, timers fire before the runtime reads waiting replies, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
@@ -95,10 +89,11 @@ const limiterOptions = z.strictObject({
  * Shares the rate limits among all processes that use one Redis (5 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
- * Processes that wait take turns. If one process gets a 429, all processes pause; if one process reads an announced limit, all
- * processes use this limit. If Redis fails, a process grants nothing until 1.8 seconds after it sent the first command that failed:
- * until then, the service may count requests that Redis allowed. Then it uses its own share of the limit. Configure Redis with
- * `maxmemory-policy noeviction`: if Redis loses the keys, the service may refuse requests for up to one second.
+ * A process takes at most half of the free tokens at once, so that no process gets all of them. If one process gets a 429, all
+ * processes pause; if one process reads an announced limit, all processes use this limit. If Redis fails, a process grants nothing
+ * until 2.5 seconds after it sent the first command that failed: until then, the service may count requests that Redis allowed. Then
+ * it uses its own share of the limit. Configure Redis with `maxmemory-policy noeviction`: if Redis loses the keys, the service may
+ * refuse requests for up to one second.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).on('error', console.error).connect();
@@ -147,8 +142,8 @@ function resolveOptions(options: RedisLimiterOptions) {
 
 interface SharedToken extends Token {
   readonly number: number;
-  readonly startsAt: number;
-  sendBy: number;
+  /** If its request leaves later than this, Redis must hear of it at once. */
+  readonly sendBy: number;
 }
 
 interface Outage {
@@ -178,14 +173,16 @@ class SharedBucket {
   readonly #timer = new ReschedulableTimer(() => this.#update());
   #limit: number;
   readonly #tokensOut = new Set<SharedToken>();
-  #upcoming: SharedToken[] = [];
   #nextNumber = 0;
 
   /** The next command reports these changes. It is sent at `dueAt` at the latest. */
   #report = createReport();
-  /** When the next command asks for tokens; `NEVER` if Redis does not list this process as waiting. */
-  #askAt = NEVER;
-  #isListedAsInteractive = false;
+  /** When the next command asks for tokens, if calls wait. */
+  #askAt = 0;
+  /** True if the last command has left an interactive call without a token. */
+  #isInteractiveWaiting = false;
+  /** True if Redis has free tokens that the last command did not get. */
+  #isMoreFree = false;
   #isAsking = false;
   #isUpdateDue = false;
 
@@ -215,7 +212,7 @@ class SharedBucket {
     // If the request was sent late, `#collect` may have removed the token. Add the token again, because the service counts the
     // request.
     this.#tokensOut.add(token);
-    if (now > token.sendBy) this.#reportLater(token, now);
+    this.#reportLater(token, now > token.sendBy ? now : now + REPORT_WITHIN_MS);
   }
 
   onPause(until: number, now: number): void {
@@ -233,13 +230,13 @@ class SharedBucket {
   }
 
   onCancel(token: SharedToken, now: number): void {
-    token.freeAt = token.startsAt;
+    token.freeAt = now;
     this.#reportLater(token, now);
   }
 
-  #createToken(fields: Pick<SharedToken, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): SharedToken {
-    const freeAt = fields.sendBy + MAX_RETURN_MS;
-    const token: SharedToken = { ...fields, state: 'granted', freeAt };
+  #createToken(number: number, grantedAt: number, tokensLeft: number): SharedToken {
+    const [sendBy, freeAt] = [grantedAt + SEND_WITHIN_MS, grantedAt + KEEP_TOKEN_MS];
+    const token: SharedToken = { number, state: 'granted', tokensLeft, sendBy, freeAt };
     this.#tokensOut.add(token);
     return token;
   }
@@ -252,12 +249,6 @@ class SharedBucket {
 
   get #share(): number {
     return Math.max(1, Math.floor(this.#limit / this.#settings.processes));
-  }
-
-  get #wanted(): { readonly interactive: number; readonly total: number } {
-    const { interactiveSize, size } = this.#queue;
-    const held = this.#upcoming.length;
-    return { interactive: Math.max(0, interactiveSize - held), total: Math.max(0, size - held) };
   }
 
   /** Waits for a microtask, so that all calls of one tick share a command. */
@@ -273,13 +264,12 @@ class SharedBucket {
   #update(): void {
     const now = systemClock.now();
     this.#collect(now);
-    this.#grantStarted(now);
     this.#grantShare(now);
-    this.#renewUnsent(now);
-    if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
-    // Reject calls beyond `maxQueue` only after Redis has replied: until then they may get tokens. In an outage, `#grantShare` has
-    // already granted what it can.
-    if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
+    if (!this.#isAsking && this.#nextCommandAt(now) <= now) void this.#ask();
+    // Reject calls beyond `maxQueue` only after Redis has no more tokens for them. In an outage, `#grantShare` has already granted
+    // what it can.
+    const mayGetTokens = this.#isAsking || this.#isMoreFree;
+    if (!mayGetTokens || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
     this.#setTimer(now);
   }
 
@@ -287,30 +277,12 @@ class SharedBucket {
     for (const token of this.#tokensOut) if (token.freeAt <= now) this.#tokensOut.delete(token);
   }
 
-  #grantStarted(now: number): void {
-    const upcoming = this.#upcoming;
-    this.#upcoming = [];
-    for (const token of upcoming) {
-      // If this process was frozen, the token may be so old that Redis grants it to another process before our report arrives.
-      // Do not use such a token.
-      const isHeld = token.freeAt - RETURN_MS > now;
-      const isNeeded = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#queue.pausedUntil;
-      if (!isHeld || !isNeeded) {
-        token.state = 'cancelled';
-        this.onCancel(token, now);
-      } else if (token.startsAt > now) this.#upcoming.push(token);
-      else this.#queue.take(1, 0)?.resolve(createPermit(token, this));
-    }
-  }
-
   #grantShare(now: number): void {
     while (this.#nextShareAt(now) <= now) {
       const free = this.#share - this.#tokensOut.size;
       const call = this.#queue.take(free, reservedTokens(this.#share));
-      const number = this.#nextNumber;
+      const token = this.#createToken(this.#nextNumber, now, free - 1);
       this.#nextNumber += 1;
-      const sendBy = now + SEND_WITHIN_MS;
-      const token = this.#createToken({ number, startsAt: now, sendBy, tokensLeft: free - 1 });
       call?.resolve(createPermit(token, this));
     }
   }
@@ -326,30 +298,16 @@ class SharedBucket {
     return Math.max(this.#outage.opensAt, this.#queue.pausedUntil, tokenAt);
   }
 
-  #renewUnsent(now: number): void {
-    for (const token of this.#tokensOut) {
-      if (this.#renewsAt(token) > now) continue;
-      token.sendBy = now + RENEW_MS;
-      token.freeAt = token.sendBy + MAX_RETURN_MS;
-      this.#reportLater(token, now);
-    }
-  }
-
-  #renewsAt({ state, sendBy }: SharedToken): number {
-    return state === 'granted' ? sendBy - RENEW_AHEAD_MS : NEVER;
-  }
-
-  #nextAskAt(now: number): number {
+  #nextCommandAt(now: number): number {
+    const callsWait = this.#queue.size > 0;
     if (this.#outage) {
-      if (this.#queue.size === 0) return NEVER;
+      if (!callsWait) return NEVER;
       return this.#settings.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
     }
-    const { interactive, total } = this.#wanted;
-    // Ask now if the list of waiting processes in Redis is wrong: if we wait and are not listed, if we are listed and no longer
-    // wait, or if Redis does not know yet that an interactive call waits, which may use the reserved token.
-    const isListed = this.#askAt < NEVER;
-    const isListedWrongly = total > 0 !== isListed || (interactive > 0 && !this.#isListedAsInteractive);
-    return isListedWrongly ? now : Math.min(this.#askAt, this.#report.dueAt);
+    // Redis does not know yet that an interactive call waits, which may use the reserved token.
+    const isInteractiveNew = this.#queue.interactiveSize > 0 && !this.#isInteractiveWaiting;
+    const askAt = isInteractiveNew ? now : this.#askAt;
+    return Math.min(callsWait ? askAt : NEVER, this.#report.dueAt);
   }
 
   async #ask(): Promise<void> {
@@ -386,11 +344,11 @@ class SharedBucket {
       ? { tokens: this.#tokensOut, hasPause: true, hasLimit: this.#limit !== limit }
       : this.#report;
     this.#report = createReport();
-    const { interactive, total } = this.#wanted;
+    const { size: wanted, interactiveSize: interactive } = this.#queue;
     const firstNumber = this.#nextNumber;
     // These numbers must not be used again, even if the reply gets lost.
-    this.#nextNumber += total;
-    const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
+    this.#nextNumber += wanted;
+    const reply = await this.#run([
       limit,
       maxLimit,
       report.hasLimit ? this.#limit : 0,
@@ -399,37 +357,43 @@ class SharedBucket {
       Math.max(0, this.#share - this.#tokensOut.size),
       reservedTokens(this.#limit),
       interactive,
-      total,
+      wanted,
       firstNumber,
       ...[...report.tokens].flatMap(({ number, freeAt }) => [
         number,
         Math.max(0, Math.ceil(freeAt - askedAt)),
       ]),
     ]);
+    const { free, pauseLeftMs, granted, askInMs } = reply;
     const now = systemClock.now();
-    if (reply.limit !== this.#limit && !this.#report.hasLimit) this.#limit = reply.limit;
+    if (!this.#report.hasLimit) this.#limit = reply.limit;
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#queue.pauseUntil(askedAt + pauseLeftMs, now);
-    for (const [index, startInMs] of starts.entries()) {
-      // Redis counted from some time between `askedAt` and `now`. To be safe, count the start from `now`, and `sendBy` from
-      // `askedAt`.
-      const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
-      this.#upcoming.push(
-        this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),
-      );
+    for (let number = firstNumber; number < firstNumber + granted; number += 1) {
+      // Redis counted from some time after `askedAt`. To be safe, count from `askedAt`.
+      const token = this.#createToken(number, askedAt, free);
+      // If this process was frozen, Redis may grant the token to another process before our report arrives, so do not use it.
+      const isUsable = now <= token.sendBy && now >= this.#queue.pausedUntil;
+      const call = isUsable ? this.#queue.take(1, 0) : undefined;
+      const permit = createPermit(token, this);
+      if (call === undefined) permit.cancel();
+      else call.resolve(permit);
     }
-    this.#upcoming.sort((a, b) => a.startsAt - b.startsAt);
-    this.#isListedAsInteractive = interactive > starts.length;
-    this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
+    this.#isInteractiveWaiting = interactive > granted;
+    this.#isMoreFree = askInMs === 0 && granted < wanted;
+    // The random part keeps processes that wait for the same token from asking in step.
+    const soonestInMs = MIN_ASK_MS * (1 + Math.random());
+    this.#askAt = granted < wanted ? now + Math.max(askInMs, soonestInMs) : now;
   }
 
   #noteOutage(error: unknown, askedAt: number, isForCall: boolean): void {
     // A command without a call only reports tokens. If it fails, most likely the program has closed its connection and ends.
     const concernsCalls = isForCall || this.#outage?.concernsCalls === true;
     if (concernsCalls) this.#settings.onFailure(error);
-    const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
+    const opensAt = this.#outage?.opensAt ?? askedAt + KEEP_TOKEN_MS;
     this.#outage = { failedAt: systemClock.now(), opensAt, isOver: false, concernsCalls };
     this.#report = createReport();
+    this.#isMoreFree = false;
     if (this.#settings.isLocalAllowed) return;
     const message = `The rate limiter cannot use Redis (${formatError(error)}), and \`onUnavailable\` is "reject", so this call was not sent`;
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
@@ -451,14 +415,9 @@ class SharedBucket {
   }
 
   #setTimer(now: number): void {
-    const wakeAt = Math.min(
-      this.#upcoming[0]?.startsAt ?? NEVER,
-      this.#isAsking ? NEVER : this.#nextAskAt(now),
-      this.#nextShareAt(now),
-      ...Array.from(this.#tokensOut, (token) => this.#renewsAt(token)),
-    );
+    const commandAt = this.#isAsking ? NEVER : this.#nextCommandAt(now);
     // If no call waits, the timer does not keep the program alive. If the program then exits before it reports its tokens, these
     // tokens come back a little later.
-    this.#timer.set(wakeAt, this.#queue.size > 0);
+    this.#timer.set(Math.min(commandAt, this.#nextShareAt(now)), this.#queue.size > 0);
   }
 }

@@ -168,7 +168,6 @@ export class RedisEmulator implements NodeRedisClient {
       this.#keys.set(key, { value, expiresAt: this.#now + Number(ms) });
       return 'OK';
     },
-    DEL: (keys) => keys.filter((key) => this.#find(key) && this.#keys.delete(key)).length,
     EXISTS: ([key = '']) => (this.#find(key) ? 1 : 0),
     PTTL: ([key = '']) => {
       const expiresAt = this.#find(key)?.expiresAt;
@@ -181,17 +180,10 @@ export class RedisEmulator implements NodeRedisClient {
       entry.expiresAt = this.#now + Number(ms);
       return 1;
     },
-    ZADD: ([key = '', ...input]) => {
-      const isOnlyNew = input[0] === 'NX';
-      const [score = '', member = ''] = input.slice(-2);
+    ZADD: ([key = '', score = '', member = '']) => {
       const isNew = !this.#findScores(key).has(member);
-      if (isNew || !isOnlyNew) this.#setScore(key, member, toScore(score));
+      this.#setScore(key, member, toScore(score));
       return isNew ? 1 : 0;
-    },
-    ZINCRBY: ([key = '', by = '', member = '']) => {
-      const score = (this.#findScores(key).get(member) ?? 0) + toScore(by);
-      this.#setScore(key, member, score);
-      return `${score}`;
     },
     ZREM: ([key = '', ...members]) => this.#removeMembers(key, members),
     ZREMRANGEBYSCORE: ([key = '', min = '', max = '']) =>
@@ -202,25 +194,6 @@ export class RedisEmulator implements NodeRedisClient {
       const found = this.#sort(key).slice(Number(start), end);
       return found.flatMap(([member, score]) => (withScores ? [member, `${score}`] : [member]));
     },
-    ZSCORE: ([key = '', member = '']) => this.#findScores(key).get(member)?.toString(),
     ZCARD: ([key = '']) => this.#findScores(key).size,
-    ZRANK: ([key = '', member = '']) => {
-      const rank = this.#sort(key).findIndex(([known]) => known === member);
-      return rank < 0 ? undefined : rank;
-    },
-    /** Of two keys with weights. */
-    ZINTERSTORE: ([target = '', count, first = '', second = '', word, x = '', y = '']) => {
-      if (count !== '2' || word !== 'WEIGHTS')
-        throw new Error('Expected ZINTERSTORE of two keys with WEIGHTS');
-      const others = this.#findScores(second);
-      const scores = new Map<string, number>();
-      for (const [member, score] of this.#findScores(first)) {
-        const other = others.get(member);
-        if (other !== undefined) scores.set(member, score * Number(x) + other * Number(y));
-      }
-      this.#keys.delete(target);
-      if (scores.size > 0) this.#keys.set(target, { value: scores, expiresAt: Number.POSITIVE_INFINITY });
-      return scores.size;
-    },
   };
 }

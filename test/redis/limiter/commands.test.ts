@@ -5,15 +5,15 @@ import { watchTimers } from '../../support/watch-timers.ts';
 import { bucket, grantAll, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
-  test('a response → sent to Redis within 300 ms, with the rest of one window', async () => {
+  test('a request and its response → sent to Redis 300 ms after the request, with the rest of one window', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     await clock.advance(40);
     permit.report({ status: 200 });
-    await clock.advance(299);
+    await clock.advance(259);
     expect(redis.commands).toHaveLength(1);
     await clock.advance(1);
-    expect(redis.commands[1]?.tokens).toEqual([[0, 710]]);
+    expect(redis.commands[1]?.tokens).toEqual([[0, 750]]);
   });
 
   test('three responses within 300 ms → one command with the number of each token', async () => {
@@ -31,7 +31,7 @@ describe('commands about tokens', () => {
   });
 
   test.each([true, false])(
-    'no response, cancelled: %s → no command, because Redis already has the latest end of the token',
+    'a request without a response, cancelled: %s → one command with the latest return of its token',
     async (isCancelled) => {
       const { sent, redis, clock, limiter } = makeRedisLimiter();
       const permit = await sent();
@@ -40,7 +40,7 @@ describe('commands about tokens', () => {
       expect(limiter.snapshot(bucket)?.inUse).toBe(1);
       await clock.advance(1_000);
       expect(limiter.snapshot(bucket)?.inUse).toBe(0);
-      expect(redis.commands).toHaveLength(1);
+      expect(redis.commands.slice(1).map(({ tokens }) => tokens)).toEqual([[[0, 1_210]]]);
     },
   );
 
@@ -53,13 +53,23 @@ describe('commands about tokens', () => {
     expect(redis.commands[1]?.tokens).toEqual([[0, 0]]);
   });
 
-  test('a permit that is not sent → its token is renewed before it expires', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
+  test('a permit that is not sent → no command; Redis and the process forget its token after 2.51 s', async () => {
+    const { acquire, redis, clock, limiter } = makeRedisLimiter();
     acquire();
-    await clock.advance(69);
-    expect(redis.commands).toHaveLength(1);
+    await clock.advance(2_509);
+    expect(limiter.snapshot(bucket).inUse).toBe(1);
     await clock.advance(1);
-    expect(redis.commands[1]?.tokens).toEqual([[0, 2_510]]);
+    expect(limiter.snapshot(bucket).inUse).toBe(0);
+    expect(redis.commands).toHaveLength(1);
+  });
+
+  test('a permit that is sent more than a second later → Redis gets the new return of its token at once', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const call = acquire();
+    await clock.advance(1_001);
+    call.permit?.send();
+    await settled();
+    expect(redis.commands[1]?.tokens).toEqual([[0, 1_510]]);
   });
 });
 
@@ -191,41 +201,32 @@ describe('requesting tokens', () => {
   });
 });
 
-describe('tokens that come back soon', () => {
-  test('a token that is free in 120 ms → granted then, without another command', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = () => ({ starts: [120] });
-    const call = acquire();
-    await clock.advance(119);
-    expect(call.state).toBe('waiting');
-    await clock.advance(1);
-    expect(call.state).toBe('granted');
-    expect(redis.commands).toHaveLength(1);
-  });
-
-  test('an abort before the token is free → the token is returned with the rest of its wait', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = () => ({ starts: [120] });
+describe('a token that no call needs when the reply arrives', () => {
+  test('its call was aborted → the token is returned at once', async () => {
+    const { acquire, redis } = makeRedisLimiter();
     const abort = new AbortController();
+    redis.reply = (command) => {
+      if (redis.commands.length === 1) abort.abort(new Error('enough'));
+      return grantAll(command);
+    };
     const call = acquire({ signal: abort.signal });
-    await clock.advance(20);
-    abort.abort(new Error('enough'));
     await settled();
     expect(call.error).toEqual(new Error('enough'));
-    expect(redis.commands[1]).toMatchObject({ wanted: 0, tokens: [[0, 100]] });
+    expect(redis.commands[1]).toMatchObject({ wanted: 0, tokens: [[0, 0]] });
   });
 
-  test('a 429 before the token is free → the token is returned', async () => {
-    const { acquire, sent, redis, clock } = makeRedisLimiter();
+  test('a 429 paused its endpoint meanwhile → the token is returned at once, and the call waits', async () => {
+    const { acquire, sent, redis } = makeRedisLimiter();
     const permit = await sent();
-    redis.reply = ({ pauseMs, wanted }) =>
-      pauseMs > 0 ? { pauseLeftMs: 1_000, askInMs: 950 } : { starts: wanted > 0 ? [120] : [] };
+    redis.reply = (command) => {
+      if (redis.commands.length === 2) permit.report({ status: 429, retryAfterMs: 1_000 });
+      return redis.commands.length === 2 ? grantAll(command) : { pauseLeftMs: 1_000, askInMs: 1_000 };
+    };
     const call = acquire();
     await settled();
-    permit.report({ status: 429, retryAfterMs: 1_000 });
-    await clock.advance(500);
     expect(call.state).toBe('waiting');
-    expect(redis.commands.flatMap(({ tokens }) => tokens)).toContainEqual([1, 120]);
+    expect(redis.commands[2]).toMatchObject({ pauseMs: 1_000, wanted: 1 });
+    expect(redis.commands[2]?.tokens).toContainEqual([1, 0]);
   });
 });
 
@@ -246,21 +247,6 @@ describe('a process that is frozen for some time', () => {
     await settled();
     expect(redis.commands[1]).toMatchObject({ wanted: 1, firstNumber: 1, tokens: [[0, 0]] });
     expect(call.state).toBe('granted');
-  });
-
-  test.each([
-    [400, 'still its own, so it is used', 1],
-    [700, 'requested again', 2],
-  ])('%i ms before its token starts → the token is %s', async (frozenMs, _outcome, requests) => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = () => ({ starts: [120] });
-    const call = acquire();
-    await settled();
-    redis.reply = grantAll;
-    freeze(frozenMs);
-    await clock.advance(120);
-    expect(call.state).toBe('granted');
-    expect(redis.commands.filter(({ wanted }) => wanted > 0)).toHaveLength(requests);
   });
 
   test('5 s before it sends → its token is in use again, and Redis gets the new end at once', async () => {

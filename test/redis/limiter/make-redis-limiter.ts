@@ -29,10 +29,9 @@ export interface ScriptReply {
   readonly limit?: number;
   readonly free?: number;
   readonly pauseLeftMs?: number;
-  /** Default: 0, no call waits. */
+  readonly granted?: number;
+  /** When more tokens can be granted. Default: 0, at once. */
   readonly askInMs?: number;
-  /** In how many milliseconds each new token may be used. */
-  readonly starts?: readonly number[];
 }
 
 type Reply = (command: Command, keys: readonly string[]) => ScriptReply | Promise<ScriptReply> | Error;
@@ -53,9 +52,9 @@ export class ScriptedRedis implements NodeRedisClient {
     this.keys.push(options.keys);
     const reply = await this.reply(command, options.keys);
     if (reply instanceof Error) throw reply;
-    const { limit = 10, free = 0, pauseLeftMs = 0, askInMs = 0, starts = [] } = reply;
+    const { limit = 10, free = 0, pauseLeftMs = 0, granted = 0, askInMs = 0 } = reply;
     // Never more than requested, like the script.
-    return [limit, free, pauseLeftMs, askInMs, ...starts.slice(0, command.wanted)];
+    return [limit, free, pauseLeftMs, Math.min(granted, command.wanted), askInMs];
   }
 }
 
@@ -70,19 +69,19 @@ function parseCommand([, ...input]: readonly string[]): Command {
 
 /** Grants a token to every call at once. */
 export function grantAll({ wanted }: Command): ScriptReply {
-  return { starts: Array.from({ length: wanted }, () => 0) };
+  return { granted: wanted };
 }
 
 /** Lets every call wait for 900 ms. */
-export function grantNone({ wanted }: Command): ScriptReply {
-  return wanted > 0 ? { askInMs: 900 } : {};
+export function grantNone(): ScriptReply {
+  return { askInMs: 900 };
 }
 
 export const refuseConnection = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
 export const neverReply = () => new Promise<never>(() => {});
 
 /** Time from a failed command until every token from Redis is surely free again. */
-export const QUIET_MS = 200 + 100 + 500 + 1_010;
+export const QUIET_MS = 1_000 + 500 + 1_010;
 
 export const bucket = bucketOf(10);
 

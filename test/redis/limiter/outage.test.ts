@@ -114,16 +114,14 @@ describe('the log', () => {
 });
 
 describe('a reply that the script does not send', () => {
-  test.each([[null], ['OK'], [[10, 1, 0]], [[10, 'many', 0, 0]]])(
+  test.each([[null], ['OK'], [[10, 1, 0, 1]], [[10, 'many', 0, 0, 0]]])(
     '%j → counts as an outage',
     async (reply) => {
       const { clock, lines, acquire, redis } = makeRedisLimiter();
       redis.evalSha = async () => reply;
       acquire();
       await clock.advance(10);
-      expect(lines).toEqual([
-        expect.stringContaining('Redis sent an unexpected reply: expected at least 4 numbers'),
-      ]);
+      expect(lines).toEqual([expect.stringContaining('Redis sent an unexpected reply: expected 5 numbers')]);
     },
   );
 });
@@ -215,7 +213,7 @@ describe('without Redis, onUnavailable local', () => {
     await clock.advance(QUIET_MS - 100);
     redis.reply = async ({ wanted, shareLeft }) => {
       if (wanted > 0) await new Promise((resolve) => setTimeout(resolve, 200));
-      return { starts: Array.from({ length: Math.min(wanted, shareLeft) }, () => 0), askInMs: 900 };
+      return { granted: Math.min(wanted, shareLeft), askInMs: 900 };
     };
     await clock.advance(500);
     expect(countGranted(calls)).toBe(10);
