@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
-import { kindOf, type OptionShape, option, timeoutOption } from '../common/validation.ts';
+import { type OptionShape, option, timeoutOption } from '../common/validation.ts';
 import { reportDriverErrors } from '../observability/logger.ts';
 import {
   type Claim,
@@ -18,7 +18,6 @@ import {
   type RedisScript,
   type RunScript,
   redisOption,
-  toNumber,
 } from './redis-client.ts';
 
 // The value of a key is `D` if the event is done, `F <attempts>` if the key was released, and `L <attempts> <end> <token>` while
@@ -28,7 +27,8 @@ import {
  * Replies with one number for each key: the attempt if we hold the lease, 0 if the event is done, and below 0 if another receiver
  * holds the lease, e.g. -500 if that lease ends in 500 ms.
  */
-const CLAIM_SCRIPT = createScript(`
+const CLAIM_SCRIPT = createScript(
+  `
 local my_token, lease_ms, forget_ms, retain_ms = unpack(ARGV)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -52,22 +52,30 @@ for index, key in ipairs(KEYS) do
   claims[index] = attempts
 end
 return claims
-`);
+`,
+  (keyCount) => keyCount,
+);
 
-const COMMIT_SCRIPT = createScript(`
+const COMMIT_SCRIPT = createScript(
+  `
 local retain_ms = ARGV[1]
 for _, key in ipairs(KEYS) do redis.call('SET', key, 'D', 'PX', retain_ms) end
 return {}
-`);
+`,
+  () => 0,
+);
 
-const RELEASE_SCRIPT = createScript(`
+const RELEASE_SCRIPT = createScript(
+  `
 local my_token, forget_ms, uncounted = unpack(ARGV)
 for _, key in ipairs(KEYS) do
   local count, token = string.match(redis.call('GET', key) or '', '^L (%d+) %d+ (.*)$')
   if token == my_token then redis.call('SET', key, string.format('F %d', count - uncounted), 'PX', forget_ms) end
 end
 return {}
-`);
+`,
+  () => 0,
+);
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
@@ -136,14 +144,18 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(RELEASE_SCRIPT, keys, token, `${OUTLASTS_SENDER_MS}`, uncounted ? '1' : '0');
   }
 
-  #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
+  #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<readonly number[]> {
     const stored = keys.map((key) => this.#keyPrefix + toStoredKey(key));
     return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs, 'commandTimeoutMs');
   }
 
-  async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
+  async #send(
+    script: RedisScript,
+    keys: readonly string[],
+    values: readonly string[],
+  ): Promise<readonly number[]> {
     try {
-      if (!this.#sendsKeysOneByOne) return [await this.#runScript(script, keys, values)].flat();
+      if (!this.#sendsKeysOneByOne) return await this.#runScript(script, keys, values);
     } catch (error) {
       // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
       const isInCluster = readError(error)?.message.startsWith('CROSSSLOT') === true;
@@ -157,10 +169,8 @@ export class RedisDedupeStore implements DedupeStore {
   }
 }
 
-function toClaim(reply: unknown): Claim {
-  const attempt = toNumber(reply);
+function toClaim(attempt: number): Claim {
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
-  if (attempt === 0) return { status: 'done' };
-  throw new TypeError(`Redis sent an unexpected reply: expected a number for each key, got ${kindOf(reply)}`);
+  return { status: 'done' };
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { kindOf } from '../common/validation.ts';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { createScript, toNumber } from './redis-client.ts';
+import { createScript } from './redis-client.ts';
 
 /** A request must be sent within this time after Redis granted its token. */
 export const SEND_WITHIN_MS = 1_000;
@@ -29,10 +28,11 @@ const KEEP_MS = 60_000;
  * of interactive calls among these. New tokens are numbered from `first`. The last arguments are, for each changed token, its number
  * and the milliseconds until its return.
  *
- * Reply, see `parseReply`: limit, free tokens, rest of the pause, number of granted tokens, and the milliseconds until more can be
+ * Reply: limit, free tokens, rest of the pause, number of granted tokens, and the milliseconds until more can be
  * granted (0: now).
  */
-export const LIMITER_SCRIPT = createScript(`
+export const LIMITER_SCRIPT = createScript(
+  `
 local TOKENS, PAUSE, LIMIT, OUTAGE = unpack(KEYS)
 local me, numbers = ARGV[1], {}
 for index = 2, #ARGV do numbers[index - 1] = tonumber(ARGV[index]) end
@@ -78,7 +78,9 @@ if granted == usable then
   wait = math.max(wait, pause_left)
 end
 return { limit, math.max(0, free - granted), pause_left, granted, wait }
-`);
+`,
+  () => 5,
+);
 
 /** The numbers of a command that reports nothing and asks for no token: `limit` and `max_limit` are 1, the others 0. */
 export const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -89,13 +91,4 @@ export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
   // The number separates versions of the package that store different data.
   return ['tokens', 'pause', 'limit', 'outage'].map((name) => `${keyPrefix}{${tag}}:4:${name}`);
-}
-
-export function parseReply(reply: unknown) {
-  const numbers = Array.isArray(reply) ? reply.map(toNumber) : [];
-  const [limit = 0, free = 0, pauseLeftMs = 0, granted = 0, askInMs = 0] = numbers;
-  if (numbers.length !== 5 || numbers.some(Number.isNaN)) {
-    throw new TypeError(`Redis sent an unexpected reply: expected 5 numbers, got ${kindOf(reply)}`);
-  }
-  return { limit, free, pauseLeftMs, granted, askInMs };
 }

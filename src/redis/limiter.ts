@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { countOption, type OptionShape, option, timeoutOption } from '../common/validation.ts';
-import { ConnectionError } from '../errors.ts';
+import { ConfigurationError, ConnectionError } from '../errors.ts';
 import {
   type AcquireOptions,
   type BucketId,
@@ -32,7 +32,6 @@ import {
   KEEP_TOKEN_MS,
   LIMITER_SCRIPT,
   PROBE,
-  parseReply,
   REPORT_WITHIN_MS,
   SEND_WITHIN_MS,
 } from './limiter-script.ts';
@@ -326,7 +325,9 @@ class SharedBucket {
       if (this.#outage?.concernsCalls) this.#settings.onRecovery();
       this.#outage = undefined;
     } catch (error) {
-      this.#noteOutage(error, askedAt, isForCall);
+      // A client that cannot run our script is a mistake of the program, and no outage that ends.
+      if (error instanceof ConfigurationError) this.#queue.rejectAll(() => error);
+      else this.#noteOutage(error, askedAt, isForCall);
     }
     this.#isAsking = false;
     this.#update();
@@ -348,7 +349,7 @@ class SharedBucket {
     const firstNumber = this.#nextNumber;
     // These numbers must not be used again, even if the reply gets lost.
     this.#nextNumber += wanted;
-    const reply = await this.#run([
+    const [redisLimit = limit, free = 0, pauseLeftMs = 0, granted = 0, askInMs = 0] = await this.#run([
       limit,
       maxLimit,
       report.hasLimit ? this.#limit : 0,
@@ -364,9 +365,8 @@ class SharedBucket {
         Math.max(0, Math.ceil(freeAt - askedAt)),
       ]),
     ]);
-    const { free, pauseLeftMs, granted, askInMs } = reply;
     const now = systemClock.now();
-    if (!this.#report.hasLimit) this.#limit = reply.limit;
+    if (!this.#report.hasLimit) this.#limit = redisLimit;
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#queue.pauseUntil(askedAt + pauseLeftMs, now);
     for (let number = firstNumber; number < firstNumber + granted; number += 1) {
@@ -399,7 +399,7 @@ class SharedBucket {
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
-  #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
+  #run(numbers: readonly number[]): Promise<readonly number[]> {
     const { runScript, processId, commandTimeoutMs } = this.#settings;
     return new Promise((resolve, reject) => {
       const giveUp = () =>
@@ -408,7 +408,6 @@ class SharedBucket {
         timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
       }, commandTimeoutMs);
       runScript(LIMITER_SCRIPT, this.#keys, [processId, ...numbers.map(String)])
-        .then(parseReply)
         .then(resolve, reject)
         .finally(() => systemClock.clearTimeout(timer));
     });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { refuseOption } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
-import { hasMethods, option } from '../common/validation.ts';
+import { hasMethods, kindOrNumber, option } from '../common/validation.ts';
+import { ConfigurationError } from '../errors.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
@@ -19,6 +20,8 @@ export interface IoredisClient {
 export type RedisClient = NodeRedisClient | IoredisClient;
 
 const CLIENT_RULE = 'a client of `redis` or `ioredis`';
+const CLIENT_ADVICE =
+  'pass a client of `ioredis`, or one of `redis` 4 or newer that returns promises (without `legacyMode`, and not `client.legacy()`); a client that uses HTTP does not work';
 
 /** `createScriptRunner` checks the methods. */
 export const redisOption = option<RedisClient>(
@@ -30,44 +33,78 @@ export const redisOption = option<RedisClient>(
 export interface RedisScript {
   readonly source: string;
   readonly sha1: string;
+  /** Number of numbers in the reply for so many keys. */
+  readonly countReplies: (keyCount: number) => number;
 }
 
-/** Runs a script. In a cluster all its keys must be of one hash slot. */
+/** Runs a script that replies with a list of numbers. In a cluster all its keys must be of one hash slot. */
 export type RunScript = (
   script: RedisScript,
   keys: readonly string[],
   values: readonly string[],
-) => Promise<unknown>;
+) => Promise<readonly number[]>;
 
-export function createScript(source: string): RedisScript {
-  return { source, sha1: createHash('sha1').update(source).digest('hex') };
-}
-
-/** Reads a number of a reply; a Redis client may be set to return numbers as text or as buffers. */
-export function toNumber(reply: unknown): number {
-  return Number.parseFloat(String(reply));
+export function createScript(source: string, countReplies: RedisScript['countReplies']): RedisScript {
+  return { source, sha1: createHash('sha1').update(source).digest('hex'), countReplies };
 }
 
 /** Builds the function that runs scripts on either client. */
 export function createScriptRunner(redis: RedisClient): RunScript {
   const send = createSend(redis);
+
+  async function run(
+    command: Command,
+    script: RedisScript,
+    keys: readonly string[],
+    values: readonly string[],
+  ) {
+    const text = command === 'eval' ? script.source : script.sha1;
+    const reply = await waitForReply(() => send(command, text, keys, values));
+    const count = script.countReplies(keys.length);
+    const numbers = Array.isArray(reply) ? reply.map(toNumber) : undefined;
+    if (numbers?.length === count && !numbers.some(Number.isNaN)) return numbers;
+    return refuseClient(`reply with a list of ${count} numbers`, kindOrNumber(reply));
+  }
+
   return async (script, keys, values) => {
     try {
-      return await send('evalsha', script.sha1, keys, values);
+      return await run('evalsha', script, keys, values);
     } catch (error) {
       // After NOSCRIPT nothing has run, so sending the whole script repeats nothing.
       if (!readError(error)?.message.startsWith('NOSCRIPT')) throw error;
-      return send('eval', script.source, keys, values);
+      return run('eval', script, keys, values);
     }
   };
 }
 
-type Send = (
-  command: 'eval' | 'evalsha',
-  script: string,
-  keys: readonly string[],
-  values: readonly string[],
-) => Promise<unknown>;
+/** Calls a client, and refuses one that takes other arguments, or that returns no promise because it takes a callback. */
+async function waitForReply(call: () => unknown): Promise<unknown> {
+  try {
+    const reply = call();
+    const returnsPromise: boolean = hasMethods(reply, 'then');
+    return returnsPromise ? await reply : refuseClient('return a promise', kindOrNumber(reply));
+  } catch (error) {
+    // The failures of a connection are not TypeErrors, or have a cause.
+    const { name, message, cause } = readError(error) ?? {};
+    if (name !== 'TypeError' || cause !== undefined) throw error;
+    return refuseClient('accept the arguments of a script', `the TypeError "${message}"`, error);
+  }
+}
+
+/** A Redis client may be set to return numbers as text or as buffers. */
+function toNumber(reply: unknown): number {
+  return Number.parseFloat(String(reply));
+}
+
+function refuseClient(expected: string, got: string, cause?: unknown): never {
+  const rule = `to ${expected}, got ${got}`;
+  const message = `Expected the client \`redis\` ${rule}; ${CLIENT_ADVICE}`;
+  throw new ConfigurationError(message, { option: 'redis', rule, cause });
+}
+
+type Command = 'eval' | 'evalsha';
+
+type Send = (command: Command, script: string, keys: readonly string[], values: readonly string[]) => unknown;
 
 function createSend(redis: RedisClient): Send {
   if (hasMethods(redis, 'eval', 'evalSha')) {

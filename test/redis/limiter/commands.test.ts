@@ -191,14 +191,6 @@ describe('requesting tokens', () => {
       { interactive: 1, wanted: 2 },
     ]);
   });
-
-  test('a reply that is no list of numbers → handled like a failed command, nothing throws', async () => {
-    const { acquire, redis, lines } = makeRedisLimiter();
-    redis.evalSha = async () => 'OK';
-    acquire();
-    await settled();
-    expect(lines).toHaveLength(1);
-  });
 });
 
 describe('a token that no call needs when the reply arrives', () => {

@@ -113,19 +113,6 @@ describe('the log', () => {
   });
 });
 
-describe('a reply that the script does not send', () => {
-  test.each([[null], ['OK'], [[10, 1, 0, 1]], [[10, 'many', 0, 0, 0]]])(
-    '%j → counts as an outage',
-    async (reply) => {
-      const { clock, lines, acquire, redis } = makeRedisLimiter();
-      redis.evalSha = async () => reply;
-      acquire();
-      await clock.advance(10);
-      expect(lines).toEqual([expect.stringContaining('Redis sent an unexpected reply: expected 5 numbers')]);
-    },
-  );
-});
-
 describe('without Redis, onUnavailable local', () => {
   test.each([
     ['refuses connections', refuseConnection],
