@@ -81,7 +81,10 @@ return {}
 export interface RedisDedupeStoreOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
   readonly redis: RedisClient;
-  /** Prefix of every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
+  /**
+   * Prefix of every key, so that several inboxes can share a Redis. In a cluster, a hash tag such as `{tracking}:` keeps all keys on
+   * one node. Default: `tracking-client:webhooks:`.
+   */
   readonly keyPrefix?: string | undefined;
   /** Time limit of one call in milliseconds, including the Redis client's wait for a connection. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
@@ -158,8 +161,8 @@ export class RedisDedupeStore implements DedupeStore {
       if (!this.#sendsKeysOneByOne) return await this.#runScript(script, keys, values);
     } catch (error) {
       // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
-      const isInCluster = readError(error)?.message.startsWith('CROSSSLOT') === true;
-      if (!isInCluster || keys.length === 1) throw error;
+      const hasSeveralSlots = SEVERAL_SLOTS.test(readError(error)?.message ?? '');
+      if (!hasSeveralSlots || keys.length === 1) throw error;
       this.#sendsKeysOneByOne = true;
     }
     const runs = keys.map((key) => this.#runScript(script, [key], values));
@@ -168,6 +171,9 @@ export class RedisDedupeStore implements DedupeStore {
     return (await Promise.all(runs)).flat();
   }
 }
+
+/** The refusal of Redis, and that of a pipeline of ioredis. */
+const SEVERAL_SLOTS = /^(?:CROSSSLOT|All the keys in a pipeline command should belong to the same slot)/;
 
 function toClaim(attempt: number): Claim {
   if (attempt > 0) return { status: 'acquired', attempt };

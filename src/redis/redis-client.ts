@@ -102,6 +102,18 @@ function refuseClient(expected: string, got: string, cause?: unknown): never {
   throw new ConfigurationError(message, { option: 'redis', rule, cause });
 }
 
+interface IoredisCluster {
+  pipeline(commands: unknown[][]): { exec(): Promise<[error: Error | null, reply: unknown][] | null> };
+}
+
+/**
+ * With `enableAutoPipelining`, a cluster of ioredis puts all commands of one tick into one pipeline per node, and all of them fail
+ * if one has keys of several slots (https://github.com/redis/ioredis/issues/2109). So each of our scripts gets its own pipeline.
+ */
+function isIoredisCluster(redis: RedisClient): redis is RedisClient & IoredisCluster {
+  return hasMethods(redis, 'pipeline', 'evalsha') && Reflect.get(redis, 'isCluster') === true;
+}
+
 type Command = 'eval' | 'evalsha';
 
 type Send = (command: Command, script: string, keys: readonly string[], values: readonly string[]) => unknown;
@@ -111,6 +123,14 @@ function createSend(redis: RedisClient): Send {
     return (command, script, keys, values) => {
       const options = { keys: [...keys], arguments: [...values] };
       return command === 'eval' ? redis.eval(script, options) : redis.evalSha(script, options);
+    };
+  }
+  if (isIoredisCluster(redis)) {
+    return async (command, script, keys, values) => {
+      const results = await redis.pipeline([[command, script, keys.length, ...keys, ...values]]).exec();
+      const [error, reply] = results?.[0] ?? [];
+      if (error) throw error;
+      return reply;
     };
   }
   if (hasMethods(redis, 'eval', 'evalsha')) {
