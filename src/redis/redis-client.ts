@@ -3,6 +3,7 @@ import { refuseOption } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
 import { hasMethods, kindOrNumber, option } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
+import { createReconnect, explainReplica, isRefusalOfReplica } from './failover.ts';
 
 /** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
@@ -66,7 +67,7 @@ export function createScriptRunner(redis: RedisClient): RunScript {
     return refuseClient(`reply with a list of ${count} numbers`, kindOrNumber(reply));
   }
 
-  return async (script, keys, values) => {
+  const runLoaded: RunScript = async (script, keys, values) => {
     try {
       return await run('evalsha', script, keys, values);
     } catch (error) {
@@ -74,6 +75,20 @@ export function createScriptRunner(redis: RedisClient): RunScript {
       if (!readError(error)?.message.startsWith('NOSCRIPT')) throw error;
       return run('eval', script, keys, values);
     }
+  };
+
+  const reconnect = createReconnect(redis);
+  return async (script, keys, values) => {
+    try {
+      return await runLoaded(script, keys, values);
+    } catch (error) {
+      // A replica has written nothing, so a repeat is safe.
+      if (!isRefusalOfReplica(error)) throw error;
+      if (!reconnect()) throw explainReplica(error);
+    }
+    return runLoaded(script, keys, values).catch((error: unknown) => {
+      throw isRefusalOfReplica(error) ? explainReplica(error) : error;
+    });
   };
 }
 
