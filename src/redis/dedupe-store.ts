@@ -152,7 +152,16 @@ export class RedisDedupeStore implements DedupeStore {
     return callStore(() => this.#send(script, stored, values), this.commandTimeoutMs, 'commandTimeoutMs');
   }
 
-  async #send(
+  #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<readonly number[]> {
+    const parts: (readonly string[])[] = [];
+    for (let from = 0; from < keys.length; from += MAX_KEYS_PER_SCRIPT) {
+      parts.push(keys.slice(from, from + MAX_KEYS_PER_SCRIPT));
+    }
+    // Send all parts at once, so that a later release cannot overtake one of them.
+    return joinReplies(parts.map((part) => this.#sendPart(script, part, values)));
+  }
+
+  async #sendPart(
     script: RedisScript,
     keys: readonly string[],
     values: readonly string[],
@@ -165,15 +174,21 @@ export class RedisDedupeStore implements DedupeStore {
       if (!hasSeveralSlots || keys.length === 1) throw error;
       this.#sendsKeysOneByOne = true;
     }
-    const runs = keys.map((key) => this.#runScript(script, [key], values));
-    // Wait for all runs even if one fails, so that a release cannot overtake a claim.
-    await Promise.allSettled(runs);
-    return (await Promise.all(runs)).flat();
+    return joinReplies(keys.map((key) => this.#runScript(script, [key], values)));
   }
 }
 
+/** Redis serves no other client while a script runs, and 20,000 keys in one script take half a second. */
+const MAX_KEYS_PER_SCRIPT = 500;
+
 /** The refusal of Redis, and that of a pipeline of ioredis. */
 const SEVERAL_SLOTS = /^(?:CROSSSLOT|All the keys in a pipeline command should belong to the same slot)/;
+
+/** Waits for all scripts even if one fails, so that a release cannot overtake a claim. */
+async function joinReplies(runs: readonly Promise<readonly number[]>[]): Promise<readonly number[]> {
+  await Promise.allSettled(runs);
+  return (await Promise.all(runs)).flat();
+}
 
 function toClaim(attempt: number): Claim {
   if (attempt > 0) return { status: 'acquired', attempt };

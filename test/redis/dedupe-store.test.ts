@@ -86,6 +86,47 @@ describe('commands', () => {
   });
 });
 
+describe('many keys', () => {
+  const countKeys = (line: string) => line.split(' | ')[0]?.split(' ').length;
+  const keys = Array.from({ length: 1_201 }, (_, index) => `k${index}`);
+
+  test.each<[string, (store: RedisDedupeStore) => Promise<unknown>, ((count: number) => number[])?]>([
+    [
+      'claim',
+      (store) => store.claim(keys, { token: 't', leaseMs: 1 }),
+      (count) => Array.from({ length: count }, () => 1),
+    ],
+    ['commit', (store) => store.commit(keys, { retainMs: 1 })],
+    ['release', (store) => store.release(keys, { token: 't' })],
+  ])('%s of 1,201 keys → scripts of at most 500 keys', async (_title, call, reply = () => []) => {
+    const { store, sent } = makeStore(...[500, 500, 201].map(reply));
+    await call(store);
+    expect(sent.map(countKeys)).toEqual([500, 500, 201]);
+  });
+
+  test('1,201 claims → one for each key, in order', async () => {
+    const replies = [keys.slice(0, 500), keys.slice(500, 1_000), keys.slice(1_000)];
+    const attempts = replies.map((part) => part.map((key) => Number(key.slice(1)) + 1));
+    const claims = await makeStore(...attempts).store.claim(keys, { token: 't', leaseMs: 1 });
+    expect(claims).toEqual(keys.map((_, index) => ({ status: 'acquired', attempt: index + 1 })));
+  });
+
+  test.each([
+    [500, [500]],
+    [501, [500, 1]],
+  ])('%i keys → scripts of %j keys', async (count, sizes) => {
+    const { store, sent } = makeStore(...sizes.map((size) => Array.from({ length: size }, () => 1)));
+    await store.claim(keys.slice(0, count), { token: 't', leaseMs: 1 });
+    expect(sent.map(countKeys)).toEqual(sizes);
+  });
+
+  test('one of three scripts fails → the claim rejects with its error', async () => {
+    const ones = (count: number) => Array.from({ length: count }, () => 1);
+    const { store } = makeStore(ones(500), new Error('OOM command not allowed'), ones(201));
+    await expect(store.claim(keys, { token: 't', leaseMs: 1 })).rejects.toThrow('OOM');
+  });
+});
+
 describe('replies', () => {
   test.each([
     ['numbers', [2, -250, 0]],
