@@ -133,15 +133,15 @@ export interface WebhookInboxOptions extends InboxOptions {
   readonly store: DedupeStore;
 }
 
-/** Options of one call of `WebhookInbox.process`. */
+/** Options of one call of a method of `WebhookInbox`. */
 export interface ProcessOptions {
   /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
   /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time at which you got the tracking results; their message gets this time as `generatedAt`. A webhook keeps its own
-   * `generatedAt`. Default: now.
+   * For `processResults`: the time at which you got the tracking results. Their message gets this time as `generatedAt`. A webhook
+   * keeps its own `generatedAt`. Default: the `readAt` of the update of a poll, else now.
    */
   readonly receivedAt?: Date | undefined;
   /**

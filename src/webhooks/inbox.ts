@@ -34,8 +34,9 @@ import {
   type WorkItem,
 } from './items.ts';
 import { Lease } from './lease.ts';
-import { buildItemError, getField, type ItemIssues, readWebhook } from './parse.ts';
-import { type PolledResults, toWebhookBody } from './results.ts';
+import { buildItemError, decodeBody, getField, type ItemIssues, ItemReader } from './parse.ts';
+import { isReceivedBody } from './request.ts';
+import { type PolledResults, readResults, refuseResults } from './results.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -68,51 +69,64 @@ export class WebhookInbox {
   }
 
   /**
-   * Handles the new events of tracking results, oldest first. An event is handled once, even if a webhook brings it, too. A
-   * callback that fails does not stop the other callbacks.
-   *
-   * @param results - the result of `trackers.results` or `trackers.track`, or an update of a poll; without events, there is nothing
-   * to do
-   * @param callbacks - a function for every new event, or `WebhookCallbacks`
-   * @param options - see `ProcessOptions`
-   * @returns the report; if its outcome is neither `done` nor `rejected`, work is left: pass the results again later, or pass later
-   * results of the tracker
-   * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`; ConfigurationError when callbacks or
-   * options are invalid; the `error` of an update whose poll failed
-   * @example
-   * await inbox.process(await client.trackers.results(trackerId), onEvent);
-   */
-  async process(
-    results: Tracking | PolledResults,
-    callbacks: EventCallback | WebhookCallbacks,
-    options?: ProcessOptions,
-  ): Promise<WebhookReport>;
-  /**
    * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the other callbacks.
    *
-   * @param body - text, UTF-8 bytes, or JSON that is parsed already
+   * @param body - text, UTF-8 bytes, or JSON that is parsed already; the report is the same for each form
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns the report; only `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options are invalid
+   * @throws WebhookParseError when the body is not UTF-8 JSON, or when it is not a webhook but the value for `processResults`;
+   * ConfigurationError when callbacks or options are invalid
    */
   async process(
     body: unknown,
     callbacks: EventCallback | WebhookCallbacks,
     options?: ProcessOptions,
-  ): Promise<WebhookReport>;
-  async process(
-    payload: unknown,
+  ): Promise<WebhookReport> {
+    return this.#run(callbacks, options, (reader) => {
+      const decoded = decodeBody(body);
+      if (!isReceivedBody(body)) refuseResults(decoded);
+      reader.readBody(decoded);
+    });
+  }
+
+  /**
+   * Handles the new events of tracking results, oldest first. An event is handled once, even if a webhook brings it, too. All events
+   * of an update's results are handled, not only its `newEvents`, because an event whose callback failed is new in one update only.
+   *
+   * @param results - the result of `trackers.results` or `trackers.track`, an update of a poll, or a list of these; without events,
+   * there is nothing to do
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns the report; if its outcome is neither `done` nor `rejected`, work is left: pass the results again later, or pass later
+   * results of the tracker
+   * @throws WebhookParseError when the results have no tracker, as those of `tracking.search`, or are no results at all;
+   * ConfigurationError when callbacks or options are invalid; the `error` of an update whose poll failed. No event is handled then,
+   * also of a list
+   * @example
+   * await inbox.processResults(await client.trackers.results(trackerId), onEvent);
+   */
+  async processResults(
+    results: Tracking | PolledResults | readonly (Tracking | PolledResults)[],
+    callbacks: EventCallback | WebhookCallbacks,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport> {
+    return this.#run(callbacks, options, (reader, receivedAt) => readResults(reader, results, receivedAt));
+  }
+
+  /** Handles what `read` gives to the reader. */
+  async #run(
     callbacks: EventCallback | WebhookCallbacks,
     options: ProcessOptions = {},
+    read: (reader: ItemReader, receivedAt: Date | undefined) => void,
   ): Promise<WebhookReport> {
     const settings = this.#settings;
     const checked = checkCallbacks(callbacks);
     const { busyTimeoutMs, signal, receivedAt, account } = checkOptions(processOptions, options);
     const giveUpAt = systemClock.now() + busyTimeoutMs;
-    const body = toWebhookBody(payload, receivedAt);
-    const parsed = readWebhook(body, account);
-    reportIssues(settings, parsed, body === payload ? 'A webhook' : 'A tracking result');
+    const parsed = new ItemReader(account);
+    read(parsed, receivedAt);
+    reportIssues(settings, parsed);
     const plan = planJobs(parsed.messages, checked, account);
     const { jobs, items } = plan;
     const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
@@ -233,7 +247,7 @@ const processOptions = z.strictObject({
   receivedAt: option<Date>(
     'a valid Date',
     (value) => isDate(value) && !Number.isNaN(value.getTime()),
-  ).default(() => new Date(systemClock.wallNow())),
+  ).optional(),
 } satisfies OptionShape<ProcessOptions>);
 
 const REJECTED = 'is invalid, and the invalid part is not handled';
@@ -241,13 +255,10 @@ const MISMATCHED = 'is handled, although some fields have an unexpected type';
 
 function reportIssues(
   { onError, knownMismatches }: InboxSettings,
-  { rejected, mismatched, isEnveloped }: ReturnType<typeof readWebhook>,
-  name: string,
+  { rejected, mismatched, nameItem }: ItemReader,
 ): void {
-  const report = (problem: string, item: ItemIssues) => {
-    const subject = isEnveloped ? `\`trackings[${item.index}]\` of a webhook` : name;
-    onError(buildItemError(subject, problem, item), 'parse', []);
-  };
+  const report = (problem: string, item: ItemIssues) =>
+    onError(buildItemError(nameItem(item.index), problem, item), 'parse', []);
   for (const item of rejected) report(REJECTED, item);
   for (const { index, issues } of mismatched) {
     const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));

@@ -56,8 +56,10 @@ export interface ParsedWebhook {
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
-  const { messages, isEnveloped: _isEnveloped, ...rest } = readWebhook(body);
-  return { messages: messages.map(({ message }) => message), ...rest };
+  const reader = new ItemReader();
+  reader.readBody(decodeBody(body));
+  const { messages, duplicates, rejected, mismatched } = reader;
+  return { messages: messages.map(({ message }) => message), duplicates, rejected, mismatched };
 }
 
 /** A message and the key of each of its events, or of its proof of delivery; none for other messages. */
@@ -66,47 +68,41 @@ export interface KeyedMessage<Message extends WebhookMessage = WebhookMessage> {
   readonly keys: readonly string[];
 }
 
-/** Reads a body as `parseWebhook` does, and builds the keys under which its contents are remembered. */
-export function readWebhook(
-  body: unknown,
-  account?: string,
-): Omit<ParsedWebhook, 'messages'> & { readonly messages: KeyedMessage[]; readonly isEnveloped: boolean } {
-  const payload = decodeBody(body);
-  const reader = new ItemReader(account);
-  if (!isJsonObject(payload)) {
-    reader.reject(0, 'body', 'an object', payload);
-  } else if (!Object.hasOwn(payload, 'trackings')) {
-    reader.read(payload, 0);
-  } else if (!Array.isArray(payload['trackings'])) {
-    reader.reject(0, 'trackings', 'an array', payload['trackings']);
-  } else {
-    reader.isEnveloped = true;
-    for (const [index, item] of payload['trackings'].entries()) reader.read(item, index);
+const BYTE_ORDER_MARK = 0xfeff;
+// Invalid bytes throw, because replacement characters could make two ids the same.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Parses text and UTF-8 bytes; returns other values as they are.
+ *
+ * @throws WebhookParseError when text or bytes are not UTF-8 JSON
+ */
+export function decodeBody(body: unknown): unknown {
+  const text = isArrayBuffer(body) || ArrayBuffer.isView(body) ? decodeText(body) : body;
+  let value = typeof text === 'string' ? parseJson(text) : text;
+  // A JSON text can contain another one. If a framework has parsed the outer text, only the inner one is left. So parse both: the
+  // body then gets the same response whether a framework has parsed it or not.
+  while (typeof value === 'string') {
+    try {
+      value = parseJson(value);
+    } catch {
+      return value;
+    }
   }
-  return reader;
+  return value;
 }
 
-const BYTE_ORDER_MARK = 0xfeff;
-// Invalid bytes throw, because replacement characters could make two ids the same. The decoder drops a byte order mark.
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function decodeBody(body: unknown): unknown {
-  if (typeof body === 'string') {
-    return parseJson(body.charCodeAt(0) === BYTE_ORDER_MARK ? body.slice(1) : body);
-  }
-  if (!(isArrayBuffer(body) || ArrayBuffer.isView(body))) return body;
-  let text: string;
+function decodeText(bytes: ArrayBuffer | SharedArrayBuffer | ArrayBufferView): string {
   try {
-    text = utf8.decode(body);
+    return utf8.decode(bytes);
   } catch (error) {
     throw new WebhookParseError('Expected `body` to be UTF-8, got invalid bytes', { cause: error });
   }
-  return parseJson(text);
 }
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text);
   } catch (error) {
     throw new WebhookParseError(`\`body\` (${kindOf(text)}) is not valid JSON`, { cause: error });
   }
@@ -117,18 +113,36 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
-/** Rejects only items without a valid key, because the service redelivers a rejected push for six days (docs/service.md 8.5). */
-class ItemReader {
+/**
+ * Reads the items of a body, and builds the keys under which their contents are remembered. Rejects only items without a valid key,
+ * because the service redelivers a rejected push for six days (docs/service.md 8.5).
+ */
+export class ItemReader {
   readonly messages: KeyedMessage[] = [];
   readonly rejected: ItemIssues[] = [];
   readonly mismatched: ItemIssues[] = [];
   duplicates = 0;
-  isEnveloped = false;
+  /** Names an item in messages by its index. */
+  nameItem: (index: number) => string = () => 'A webhook';
   readonly #keys = new Set<string>();
   readonly #account: string | undefined;
 
-  constructor(account: string | undefined) {
+  constructor(account?: string) {
     this.#account = account;
+  }
+
+  /** Reads a decoded body of either shape. */
+  readBody(body: unknown): void {
+    if (!isJsonObject(body)) {
+      this.reject(0, 'body', 'an object', body);
+    } else if (!Object.hasOwn(body, 'trackings')) {
+      this.read(body, 0);
+    } else if (!Array.isArray(body['trackings'])) {
+      this.reject(0, 'trackings', 'an array', body['trackings']);
+    } else {
+      this.nameItem = (index) => `\`trackings[${index}]\` of a webhook`;
+      for (const [index, item] of body['trackings'].entries()) this.read(item, index);
+    }
   }
 
   read(sent: unknown, index: number): void {

@@ -173,12 +173,34 @@ export function keepParsedBody(request: Request, body: unknown): void {
   parsedBodies.set(request, { body });
 }
 
+/** The bodies of requests. An inbox takes them for webhooks, whatever they contain. */
+const receivedBodies = new WeakSet<object>();
+
+export function isReceivedBody(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && receivedBodies.has(body);
+}
+
 /** Returns undefined for a body that is too long, or that did not end before `deadline` aborted. */
 export async function readRequestBody(
   request: Request,
   maxBytes: number,
   deadline: AbortSignal,
 ): Promise<{ readonly body: unknown } | undefined> {
+  const read = await readBody(request, maxBytes, deadline);
+  if (read === undefined) return undefined;
+  // A set cannot contain text weakly.
+  const body = typeof read.body === 'string' ? Buffer.from(read.body) : read.body;
+  if (typeof body === 'object' && body !== null) receivedBodies.add(body);
+  return { body };
+}
+
+async function readBody(
+  request: Request,
+  maxBytes: number,
+  deadline: AbortSignal,
+): Promise<{ readonly body: unknown } | undefined> {
+  // Some parsers turn an empty body into an empty object.
+  if (request.headers.get('content-length') === '0') return { body: '' };
   if (Number(request.headers.get('content-length')) > maxBytes) return undefined;
   const parsed = parsedBodies.get(request);
   if (parsed !== undefined) return getByteLength(parsed.body) > maxBytes ? undefined : parsed;

@@ -1,61 +1,101 @@
+import { systemClock } from '../common/clock.ts';
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
-import { isJsonObject } from '../common/validation.ts';
+import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError, WebhookParseError } from '../errors.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
+import type { ItemReader } from './parse.ts';
 
 /** The parts of a `PollUpdate` that an inbox reads. */
 export interface PolledResults {
-  readonly tracking: Tracking | undefined;
-  readonly tracker: Tracker | undefined;
-  readonly newEvents: readonly TrackingEvent[];
+  readonly tracking?: Tracking | undefined;
+  readonly tracker?: Tracker | undefined;
+  readonly newEvents?: readonly TrackingEvent[] | undefined;
+  /** The time at which the service sent the results. */
+  readonly readAt?: string | undefined;
+  /** The error of a poll that failed. */
+  readonly error?: TrackingError | undefined;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Turns tracking results, or the update of a poll, into the body of a webhook. Returns any other payload as it is. All events of an
- * update's results are handled, not only its `newEvents`, because an event whose callback failed is new in one update only.
+ * Reads tracking results, updates of polls, or a list of these.
  *
- * @param receivedAt - becomes the `generatedAt` of the message, because results have none
- * @throws WebhookParseError when results have no tracker; the `error` of an update whose poll failed
+ * @param receivedAt - the `generatedAt` of the messages, because results have none. Default: the `readAt` of an update, else now
+ * @throws WebhookParseError when results have no tracker, or are no results; the `error` of an update whose poll failed
  */
-export function toWebhookBody(payload: unknown, receivedAt: Date): unknown {
-  if (Array.isArray(payload) && payload.some(isResults)) {
-    const message = `Expected the results of one tracker, got a list of ${payload.length}; pass each item by itself`;
-    throw new WebhookParseError(message);
+export function readResults(reader: ItemReader, results: unknown, receivedAt: Date | undefined): void {
+  reader.nameItem = (index) => (Array.isArray(results) ? `\`results[${index}]\`` : 'A tracking result');
+  for (const [index, item] of [results].flat().entries()) {
+    const message = buildMessage(item, receivedAt);
+    // Without events, there is nothing to handle, and `onOther` is not called.
+    if (message !== undefined) reader.read(message, index);
   }
-  if (!isJsonObject(payload)) return payload;
-  if (payload['error'] instanceof TrackingError) throw payload['error'];
-  // Recognise an update by `newEvents`: an update that was stored as JSON may lack `tracking`, but never `newEvents`.
-  if (Array.isArray(payload['newEvents'])) {
-    const { tracking, tracker } = payload;
-    return buildBody(isJsonObject(tracking) ? tracking : {}, tracker, receivedAt);
-  }
-  return isResults(payload) ? buildBody(payload, undefined, receivedAt) : payload;
 }
 
-/** Only webhooks have `metadata`, several `trackings`, or ids beside the events (docs/service.md 8.2). */
-function isResults(payload: unknown): boolean {
-  if (!isJsonObject(payload) || !Array.isArray(payload['events'])) return false;
-  return !['metadata', 'trackings', 'trackerId', 'clientTrackerId'].some((name) =>
-    Object.hasOwn(payload, name),
-  );
-}
-
-/** @param polled - the tracker of an update, which may have been read separately */
-function buildBody(results: JsonObject, polled: unknown, receivedAt: Date): JsonObject {
+function buildMessage(item: unknown, receivedAt: Date | undefined): JsonObject | undefined {
+  if (!isJsonObject(item)) return refuseItem(kindOf(item));
+  if (item['error'] instanceof TrackingError) throw item['error'];
+  const isUpdate = !Object.hasOwn(item, 'events');
+  // An update that was stored as JSON may lack `tracking`, but never `newEvents`.
+  if (isUpdate && !Object.hasOwn(item, 'tracking') && !Array.isArray(item['newEvents'])) {
+    return refuseItem('an object without `events`; pass the body of a webhook to `process`');
+  }
+  const results = isUpdate ? item['tracking'] : item;
+  if (!isJsonObject(results)) return undefined;
   const { events = [] } = results;
-  const tracker = results['tracker'] ?? polled;
-  // An empty webhook leaves nothing to handle, and `onOther` is not called.
-  if (Array.isArray(events) && events.length === 0) return { trackings: [] };
+  if (Array.isArray(events) && events.length === 0) return undefined;
+  // The tracker of an update may have been read separately.
+  const tracker = results['tracker'] ?? item['tracker'];
   if (!isJsonObject(tracker)) {
     throw new WebhookParseError(
       'The results have no `tracker`, so their events have no keys; pass results of `trackers.results` or `trackers.track`, ' +
         'because an inbox cannot handle those of `tracking.search`',
     );
   }
-  const metadata = { topic: EVENTS_TOPIC, generatedAt: receivedAt.toISOString() };
-  return { ...results, tracker, metadata };
+  const generatedAt = (receivedAt ?? readTime(item['readAt'])).toISOString();
+  return { ...results, tracker, metadata: { topic: EVENTS_TOPIC, generatedAt } };
+}
+
+function refuseItem(got: string): never {
+  throw new WebhookParseError(
+    `Expected \`results\` to be a result of \`trackers.results\` or \`trackers.track\`, or an update of a poll, got ${got}`,
+  );
+}
+
+/** Returns the current time if there is no valid time. */
+function readTime(readAt: unknown): Date {
+  const time = typeof readAt === 'string' ? Date.parse(readAt) : Number.NaN;
+  return new Date(Number.isNaN(time) ? systemClock.wallNow() : time);
+}
+
+/**
+ * Refuses a decoded body that is the value for `processResults`, because an update read as a webhook has no events.
+ *
+ * @throws WebhookParseError that names the other method
+ */
+export function refuseResults(body: unknown): void {
+  if (![body].flat().some((item) => isJsonObject(item) && (isResults(item) || isUpdate(item)))) return;
+  throw new WebhookParseError(
+    'Expected `body` to be the body of a webhook, got tracking results or an update of a poll; pass them to `processResults`',
+  );
+}
+
+const hasAny = (value: JsonObject, ...names: readonly string[]) =>
+  names.some((name) => Object.hasOwn(value, name));
+
+/** Only results tell whether the service still tracks the parcel, and only webhooks have `metadata` (docs/service.md 8.2). */
+function isResults(value: JsonObject): boolean {
+  const { tracker, events } = value;
+  if (!Array.isArray(events) || hasAny(value, 'metadata', 'trackings')) return false;
+  return isJsonObject(tracker) && Object.hasOwn(tracker, 'isTracked');
+}
+
+function isUpdate(value: JsonObject): boolean {
+  const { tracking, newEvents, error } = value;
+  if (hasAny(value, 'metadata', 'trackings', 'events')) return false;
+  if (error instanceof TrackingError || (isJsonObject(tracking) && isResults(tracking))) return true;
+  return Array.isArray(newEvents) && hasAny(value, 'tracking', 'keys');
 }

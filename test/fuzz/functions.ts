@@ -6,6 +6,7 @@ import * as root from '../../src/index.ts';
 import * as opentelemetry from '../../src/opentelemetry/index.ts';
 import * as postgres from '../../src/postgres/index.ts';
 import * as redis from '../../src/redis/index.ts';
+import { buildTracking } from '../../src/testing/index.ts';
 import * as webhooks from '../../src/webhooks/index.ts';
 import { buildPayload, SECRET } from '../integration/webhook-loopback.ts';
 import { anyText } from '../support/any-text.ts';
@@ -191,6 +192,13 @@ const TARGETS: Record<string, Target> = {
     const inbox = new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing });
     return inbox.process(buildPayload('e-1'), broken);
   }, CALLBACKS),
+  'WebhookInbox.processResults': apply(
+    (broken: root.Tracking) => {
+      const inbox = new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing });
+      return inbox.processResults(broken, CALLBACKS);
+    },
+    { ...buildTracking() },
+  ),
   MemoryDedupeStore: construct(webhooks.MemoryDedupeStore, { maxKeys: 1, now: () => 0 }),
   parseWebhook: apply(webhooks.parseWebhook, { trackings: [[]], trackerId: 'a', events: [{}] }),
   buildEventKey: apply((broken) => webhooks.buildEventKey({ trackerId: 't' }, toRecord(broken)), EVENT),

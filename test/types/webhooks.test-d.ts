@@ -48,14 +48,23 @@ test('a misspelt option → does not compile', () => {
   expectTypeOf(options).not.toBeAny();
 });
 
-test('results, the update of a poll, and a body of any type → an inbox takes them', () => {
+test('results, an update of a poll, a list of these, and a body of any type → an inbox takes them', () => {
   type Update = Exclude<PollManyUpdate, { readonly tracking?: undefined }>;
   expectTypeOf<PollUpdate>().toExtend<PolledResults>();
   expectTypeOf<Update>().not.toBeNever();
   expectTypeOf<Update>().toExtend<PolledResults>();
-  expectTypeOf(inbox.process).toBeCallableWith({} as Tracking, onEvent, { receivedAt: new Date() });
-  expectTypeOf(inbox.process).toBeCallableWith({} as PollUpdate, onEvent, { busyTimeoutMs: 0 });
+  expectTypeOf<PollManyUpdate>().toExtend<PolledResults>();
+  expectTypeOf(inbox.processResults).toBeCallableWith({} as Tracking, onEvent, { receivedAt: new Date() });
+  expectTypeOf(inbox.processResults).toBeCallableWith({} as PollUpdate, onEvent, { busyTimeoutMs: 0 });
+  expectTypeOf(inbox.processResults).toBeCallableWith([] as readonly Tracking[], onEvent);
+  expectTypeOf(inbox.processResults).toBeCallableWith([] as (PollManyUpdate | Tracking)[], onEvent);
   expectTypeOf(inbox.process).toBeCallableWith({} as unknown, onEvent);
+});
+
+test('the body of a webhook and text → processResults does not compile', () => {
+  type Results = Parameters<WebhookInbox['processResults']>[0];
+  expectTypeOf<{ readonly trackings: readonly unknown[] }>().not.toExtend<Results>();
+  expectTypeOf<string>().not.toExtend<Results>();
 });
 
 test('receivedAt as a text → does not compile', () => {

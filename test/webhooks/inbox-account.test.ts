@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { buildEvent, buildTracker, buildTracking } from '../../src/testing/index.ts';
-import { MemoryDedupeStore, type WebhookHandlerOptions } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, type WebhookHandlerOptions, WebhookInbox } from '../../src/webhooks/index.ts';
 import { makeHandler, post } from './make-handler.ts';
 import { E1, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
@@ -84,13 +84,13 @@ describe('the option account', () => {
 
   test('results of an account, then its webhook, then the same results of another account → one call for each account', async () => {
     const onEvent = vi.fn();
-    const store = new MemoryDedupeStore();
+    const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
     const tracker = buildTracker({ trackerId: 't1' });
     const results = buildTracking({ tracker, events: [buildEvent({ eventId: 'e1' })] });
-    await makeInbox({ store }).process(results, onEvent, { account: 'acme' });
-    await makeInbox({ store }).process(E1, onEvent, { account: 'acme' });
-    await makeInbox({ store }).process(results, onEvent, { account: 'bolt' });
-    await makeInbox({ store }).process(E1, onEvent);
+    await inbox.processResults(results, onEvent, { account: 'acme' });
+    await inbox.process(E1, onEvent, { account: 'acme' });
+    await inbox.processResults(results, onEvent, { account: 'bolt' });
+    await inbox.process(E1, onEvent);
     expect(onEvent.mock.calls.map(([, { account }]) => account)).toEqual(['acme', 'bolt', undefined]);
   });
 

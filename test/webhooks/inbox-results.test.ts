@@ -1,6 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
-import { TrackingClient } from '../../src/index.ts';
-import { createFakeTrackingService, createWebhookSender } from '../../src/testing/index.ts';
+import { type Tracking, TrackingClient } from '../../src/index.ts';
+import {
+  buildEvent,
+  buildTracker,
+  buildTracking,
+  createFakeTrackingService,
+  createWebhookSender,
+} from '../../src/testing/index.ts';
 import {
   createWebhookHandler,
   type EventContext,
@@ -9,10 +15,13 @@ import {
   WebhookInbox,
   type WebhookInboxOptions,
 } from '../../src/webhooks/index.ts';
-import { failure, payload, tracking } from './support.ts';
+import { E1, failure, payload, tracking } from './support.ts';
 
 const NUMBER = 'RR123456785CN';
 const SECRET = 'whsec-1';
+
+/** Results made by hand, with only the fields that a test needs; the inbox reads them as it reads JSON from a queue. */
+const byHand = (results: unknown) => results as Tracking;
 
 /** A tracker with two events in a fake service, an inbox, and the ways in which an event can come to it. */
 async function makeWays(options: Partial<WebhookInboxOptions> = {}) {
@@ -34,9 +43,9 @@ async function makeWays(options: Partial<WebhookInboxOptions> = {}) {
   };
   const ways = {
     webhook: () => sender.flush(),
-    results: async () => inbox.process(await client.trackers.results(trackerId), onEvent),
-    track: async () => inbox.process(await client.trackers.track({ trackingNumber: NUMBER }), onEvent),
-    poll: async () => inbox.process(await readUpdate(), onEvent),
+    results: async () => inbox.processResults(await client.trackers.results(trackerId), onEvent),
+    track: async () => inbox.processResults(await client.trackers.track({ trackingNumber: NUMBER }), onEvent),
+    poll: async () => inbox.processResults(await readUpdate(), onEvent),
   };
   /** The ids of the events of all calls, in their order. */
   const listHandled = () => onEvent.mock.calls.map(([event]) => event.eventId);
@@ -96,7 +105,7 @@ describe('the message of results', () => {
     const { client, trackerId, inbox, onEvent } = await makeWays();
     const results = await client.trackers.results(trackerId);
     const before = structuredClone(results);
-    await inbox.process(results, onEvent, { receivedAt: new Date('2026-03-04T18:12:57+01:00') });
+    await inbox.processResults(results, onEvent, { receivedAt: new Date('2026-03-04T18:12:57+01:00') });
     const { message, key } = onEvent.mock.calls[0]?.[1] ?? {};
     expect(message).toEqual({
       ...before,
@@ -141,6 +150,19 @@ describe('the message of results', () => {
       'done',
     ],
     ['a list that contains no results', [5], 'rejected'],
+    [
+      'an envelope beside a list of new events',
+      { ...payload(tracking('t1', 'e1')), newEvents: [{}] },
+      'done',
+    ],
+    [
+      'an item beside everything that an update has',
+      { ...tracking('t1', 'e1'), newEvents: [], keys: [], tracking: undefined, poll: 1, stopped: false },
+      'done',
+    ],
+    ['a flat webhook beside a list of new events', { trackerId: 't1', events: [], newEvents: [{}] }, 'done'],
+    ['nothing but a list of new events', { newEvents: [{ eventId: 'e1' }] }, 'rejected'],
+    ['an error that went through JSON', { error: { message: 'failed' } }, 'rejected'],
   ])('%s → read as a webhook, outcome $2', async (_title, body, outcome) => {
     const { inbox, onEvent } = await makeWays();
     expect(await inbox.process(body, onEvent)).toMatchObject({ outcome });
@@ -151,7 +173,7 @@ describe('the message of results', () => {
     await ways.webhook();
     fake.shipment(NUMBER).addEvent({ statusMilestone: 'exception' });
     const onEvents = vi.fn();
-    await inbox.process(await client.trackers.results(trackerId), { onEvents });
+    await inbox.processResults(await client.trackers.results(trackerId), { onEvents });
     expect(onEvents).toHaveBeenCalledOnce();
     expect(onEvents.mock.lastCall).toMatchObject([
       { shipment: expect.anything(), events: [{ statusMilestone: 'exception' }] },
@@ -160,7 +182,121 @@ describe('the message of results', () => {
   });
 });
 
+describe('a list', () => {
+  test('results, an update without news and an update of another tracker → the events of all, in one report', async () => {
+    const { inbox, onEvent } = await makeWays();
+    const make = (trackerId: string, eventId: string) =>
+      buildTracking({ tracker: buildTracker({ trackerId }), events: [buildEvent({ eventId })] });
+    const list = [make('t1', 'e1'), { tracking: undefined, newEvents: [] }, { tracking: make('t2', 'e2') }];
+    expect(await inbox.processResults(list, onEvent)).toMatchObject({ outcome: 'done', handled: 2 });
+    expect(onEvent.mock.calls.map(([, { key }]) => key)).toEqual([
+      'tracking/events:t1:e1',
+      'tracking/events:t2:e2',
+    ]);
+  });
+
+  test('what `resultsByTrackingNumber` returns → handled', async () => {
+    const { client, inbox, onEvent } = await makeWays();
+    const results = await client.trackers.resultsByTrackingNumber(NUMBER);
+    expect(await inbox.processResults(results, onEvent)).toMatchObject({ outcome: 'done', handled: 2 });
+  });
+
+  test('an empty list → done', async () => {
+    const { inbox, onEvent } = await makeWays();
+    expect(await inbox.processResults([], onEvent)).toMatchObject({ outcome: 'done', handled: 0 });
+  });
+
+  test('results with an invalid event → onError names their position', async () => {
+    const { inbox, onEvent, onError } = await makeWays();
+    const invalid = { tracker: { trackerId: 't1' }, events: [{ eventId: 5 }] };
+    const report = await inbox.processResults([buildTracking(), byHand(invalid)], onEvent);
+    expect(report.rejected).toMatchObject([{ index: 1 }]);
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ message: expect.stringMatching(/^`results\[1\]` is invalid, /) }),
+      { operation: 'parse', keys: [] },
+    );
+  });
+
+  test('one poll failed → rejects with its error, and the other results are not handled', async () => {
+    const { client, inbox, onEvent } = await makeWays();
+    for await (const update of client.trackers.pollMany(['unknown'], { initialDelayMs: 0 })) {
+      await expect(inbox.processResults([buildTracking(), update], onEvent)).rejects.toBe(update.error);
+    }
+    expect(onEvent).not.toHaveBeenCalled();
+  });
+});
+
+describe('process with something for another method', () => {
+  const makeValues = async () => {
+    const { client, trackerId, inbox, onEvent, readUpdate } = await makeWays();
+    const update = await readUpdate();
+    return {
+      inbox,
+      onEvent,
+      values: {
+        results: await client.trackers.results(trackerId),
+        'results without events': buildTracking({ events: [] }),
+        track: await client.trackers.track({ trackingNumber: NUMBER }),
+        'a list of results': await client.trackers.resultsByTrackingNumber(NUMBER),
+        'an update': update,
+        'an update without news': { ...update, tracking: undefined, newEvents: [], keys: [] },
+        'a list of updates': [{}, update],
+        'results with the time at which they were read': { id: trackerId, tracking: update.tracking },
+      },
+    };
+  };
+  type Name = keyof Awaited<ReturnType<typeof makeValues>>['values'];
+
+  describe.each<[form: string, (value: unknown) => unknown]>([
+    ['as they are', (value) => value],
+    ['as text', (value) => JSON.stringify(value)],
+    ['as bytes', (value) => Buffer.from(JSON.stringify(value))],
+  ])('%s', (_form, convert) => {
+    test.each<Name>([
+      'results',
+      'results without events',
+      'track',
+      'a list of results',
+      'an update',
+      'an update without news',
+      'a list of updates',
+      'results with the time at which they were read',
+    ])('%s → WebhookParseError that names the other method, and nothing is called', async (name) => {
+      const { inbox, onEvent, values } = await makeValues();
+      const processing = inbox.process(convert(values[name]), onEvent);
+      await expect(processing).rejects.toThrow(/pass them to `processResults`$/);
+      await expect(processing).rejects.toMatchObject({ name: 'WebhookParseError' });
+      expect(onEvent).not.toHaveBeenCalled();
+    });
+  });
+
+  test('an update whose poll failed → WebhookParseError that names the other method', async () => {
+    const { client, inbox } = await makeWays();
+    for await (const update of client.trackers.pollMany(['unknown'], { initialDelayMs: 0 })) {
+      await expect(inbox.process(update, () => {})).rejects.toThrow(/`processResults`$/);
+    }
+  });
+});
+
 describe('an update of a poll', () => {
+  test('readAt → the generatedAt of the message; receivedAt comes first', async () => {
+    const { readUpdate, inbox, onEvent, fake } = await makeWays();
+    const readAt = '2026-03-04T18:12:57+01:00';
+    await inbox.processResults({ ...(await readUpdate()), readAt }, onEvent);
+    expect(onEvent.mock.lastCall?.[1].message.metadata?.generatedAt).toBe('2026-03-04T17:12:57.000Z');
+    fake.shipment(NUMBER).addEvent({ statusMilestone: 'exception' });
+    const receivedAt = new Date('2026-03-05T00:00:00Z');
+    await inbox.processResults({ ...(await readUpdate()), readAt }, onEvent, { receivedAt });
+    expect(onEvent.mock.lastCall?.[1].message.metadata?.generatedAt).toBe('2026-03-05T00:00:00.000Z');
+  });
+
+  test('a readAt that is no time → its generatedAt is now', async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 2, 4), toFake: ['Date'] });
+    const { readUpdate, inbox, onEvent } = await makeWays();
+    await inbox.processResults({ ...(await readUpdate()), readAt: 'soon' }, onEvent);
+    expect(onEvent.mock.lastCall?.[1].message.metadata?.generatedAt).toBe('2026-03-04T00:00:00.000Z');
+  });
+
   test('its event failed in the update before → handled again, although it is no new event of this update', async () => {
     const { client, trackerId, inbox, onEvent } = await makeWays();
     onEvent.mockRejectedValueOnce(failure);
@@ -171,7 +307,7 @@ describe('an update of a poll', () => {
         initialDelayMs: 0,
         maxDurationMs: 1_000_000,
       })) {
-        const { outcome } = await inbox.process(update, onEvent);
+        const { outcome } = await inbox.processResults(byHand(update), onEvent);
         outcomes.push([update.newEvents.length, outcome]);
       }
     })();
@@ -192,7 +328,7 @@ describe('an update of a poll', () => {
     const [onEvent, onOther] = [vi.fn(), vi.fn()];
     const { inbox } = await makeWays();
     const update = { keys: [], poll: 1, stopped: false, tracker: undefined, ...parts };
-    expect(await inbox.process(update, { onEvent, onOther })).toMatchObject({
+    expect(await inbox.processResults(byHand(update), { onEvent, onOther })).toMatchObject({
       outcome: 'done',
       handled: 0,
       others: 0,
@@ -204,7 +340,7 @@ describe('an update of a poll', () => {
     const { inbox, onEvent } = await makeWays();
     const events = [{ eventId: 'e1' }];
     const update = { tracking: { tracker: null, events }, tracker: { trackerId: 't1' }, newEvents: events };
-    await inbox.process(update, onEvent);
+    await inbox.processResults(byHand(update), onEvent);
     expect(onEvent.mock.lastCall?.[1].key).toBe('tracking/events:t1:e1');
   });
 
@@ -217,7 +353,7 @@ describe('an update of a poll', () => {
       tracker: { trackerId: 't1', isTracked: true },
       newEvents: [],
     };
-    await inbox.process(update, onEvent);
+    await inbox.processResults(byHand(update), onEvent);
     expect(onEvent.mock.lastCall?.[1].message.tracker).toEqual(tracker);
   });
 
@@ -225,7 +361,7 @@ describe('an update of a poll', () => {
     const { client, inbox } = await makeWays();
     for await (const update of client.trackers.pollMany(['unknown'], { initialDelayMs: 0 })) {
       expect(update.error?.message).toContain('tracker_not_found');
-      await expect(inbox.process(update, () => {})).rejects.toBe(update.error);
+      await expect(inbox.processResults(update, () => {})).rejects.toBe(update.error);
     }
   });
 });
@@ -238,13 +374,20 @@ describe('results that cannot be handled', () => {
     ['results with a null tracker', { ...perCall, tracker: null }, /^The results have no `tracker`/],
     ['an update without a tracker', { tracking: perCall, newEvents: [] }, /^The results have no `tracker`/],
     [
-      'a list of results',
-      [perCall, perCall],
-      /^Expected the results of one tracker, got a list of 2; pass each/,
+      'a list whose second results have no tracker',
+      [buildTracking(), perCall],
+      /^The results have no `tracker`/,
+    ],
+    ['text', 'no results', /^Expected `results` to be a result of .*, got a string of 10 characters$/],
+    ['nothing', undefined, /^Expected `results` to be a result of .*, got undefined$/],
+    [
+      'the body of a webhook',
+      E1,
+      /, got an object without `events`; pass the body of a webhook to `process`$/,
     ],
   ])('%s → WebhookParseError, and nothing is called', async (_title, results, message) => {
     const { inbox, onEvent } = await makeWays();
-    const processing = inbox.process(results, onEvent);
+    const processing = inbox.processResults(byHand(results), onEvent);
     await expect(processing).rejects.toThrow(message);
     await expect(processing).rejects.toMatchObject({ name: 'WebhookParseError' });
     expect(onEvent).not.toHaveBeenCalled();
@@ -257,14 +400,17 @@ describe('results that cannot be handled', () => {
     const results = await client.tracking.search({ trackingNumber: NUMBER });
     const { inbox, onEvent } = await makeWays();
     for (const given of [results, results[0]]) {
-      await expect(inbox.process(given, onEvent)).rejects.toThrow(/results/);
+      await expect(inbox.processResults(byHand(given), onEvent)).rejects.toThrow(/results/);
     }
   });
 
   test('an event without a valid id → the other events are handled, outcome rejected, and onError names a tracking result', async () => {
     const { inbox, onError, onEvent } = await makeWays();
     const results = { tracker: { trackerId: 't1' }, events: [{ eventId: 5 }, { eventId: 'e2' }] };
-    expect(await inbox.process(results, onEvent)).toMatchObject({ outcome: 'rejected', handled: 1 });
+    expect(await inbox.processResults(byHand(results), onEvent)).toMatchObject({
+      outcome: 'rejected',
+      handled: 1,
+    });
     expect(onError.mock.calls).toEqual([
       [
         expect.objectContaining({
