@@ -96,7 +96,10 @@ export interface WebhookHistoryMetadata extends FieldsOf<typeof webhookHistoryMe
 const webhookPushSchema = namedRecord<WebhookPush>()({
   status: nullish(openEnum(['success', 'failed'])),
   pushTimestamp: nullish(z.string()),
-  /** The body of the push; `parseWebhook` of `tracking-client/webhooks` reads it. */
+  /**
+   * The body of the push, which may lack the tracker and the metadata (docs/service.md 8.9). The method `processHistory` of
+   * `WebhookInbox` (`tracking-client/webhooks`) handles the pushes of a history again.
+   */
   requestBody: z.unknown().optional(),
   /** The receiver's response: JSON or text. */
   responseBody: z.unknown().optional(),

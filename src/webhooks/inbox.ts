@@ -7,6 +7,8 @@ import { withTimeLimit } from '../common/guarded.ts';
 import { delayOption, type OptionShape, option } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import type { Tracking } from '../schemas/tracking.ts';
+import type { WebhookHistory } from '../schemas/webhook.ts';
+import { readHistory } from './history.ts';
 import {
   type CallbackContext,
   checkCallbacks,
@@ -112,6 +114,27 @@ export class WebhookInbox {
     options?: ProcessOptions,
   ): Promise<WebhookReport> {
     return this.#run(callbacks, options, (reader, receivedAt) => readResults(reader, results, receivedAt));
+  }
+
+  /**
+   * Handles the pushes of a webhook history again, oldest first. The keys are those of the first delivery, so events that were
+   * handled are duplicates. If a push names no tracker, its tracker is that of the history's `metadata`. If it has no `generatedAt`,
+   * it gets its `pushTimestamp` (docs/service.md 8.9).
+   *
+   * @param history - the result of `trackers.webhookHistory`
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns one report for all pushes; the `index` of a rejected item is the position of its push in `webhooks`
+   * @throws WebhookParseError when `history` is not a webhook history; ConfigurationError when callbacks or options are invalid
+   * @example
+   * await inbox.processHistory(await client.trackers.webhookHistory(trackerId), onEvent);
+   */
+  async processHistory(
+    history: WebhookHistory,
+    callbacks: EventCallback | WebhookCallbacks,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport> {
+    return this.#run(callbacks, options, (reader) => readHistory(reader, history));
   }
 
   /** Handles what `read` gives to the reader. */

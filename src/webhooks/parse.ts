@@ -113,6 +113,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
+type CompleteItem = (item: JsonObject) => JsonObject;
+
 /**
  * Reads the items of a body, and builds the keys under which their contents are remembered. Rejects only items without a valid key,
  * because the service redelivers a rejected push for six days (docs/service.md 8.5).
@@ -131,23 +133,32 @@ export class ItemReader {
     this.#account = account;
   }
 
-  /** Reads a decoded body of either shape. */
-  readBody(body: unknown): void {
-    if (!isJsonObject(body)) {
-      this.reject(0, 'body', 'an object', body);
-    } else if (!Object.hasOwn(body, 'trackings')) {
-      this.read(body, 0);
+  /**
+   * Reads a decoded body of either shape.
+   *
+   * @param push - for the body of a push of a history: its position, and a function that adds to its items what the history left out
+   */
+  readBody(body: unknown, push?: { readonly index: number; readonly complete: CompleteItem }): void {
+    const read = (item: unknown, index: number, name?: string) =>
+      this.read(
+        push !== undefined && isJsonObject(item) ? push.complete(item) : item,
+        push?.index ?? index,
+        name,
+      );
+    if (!isJsonObject(body) || !Object.hasOwn(body, 'trackings')) {
+      read(body, 0);
     } else if (!Array.isArray(body['trackings'])) {
-      this.reject(0, 'trackings', 'an array', body['trackings']);
+      this.reject(push?.index ?? 0, 'trackings', 'an array', body['trackings']);
     } else {
-      this.nameItem = (index) => `\`trackings[${index}]\` of a webhook`;
-      for (const [index, item] of body['trackings'].entries()) this.read(item, index);
+      if (push === undefined) this.nameItem = (index) => `\`trackings[${index}]\` of a webhook`;
+      for (const [index, item] of body['trackings'].entries()) read(item, index, `trackings[${index}]`);
     }
   }
 
-  read(sent: unknown, index: number): void {
+  /** @param name - names the item in the message if it is not an object */
+  read(sent: unknown, index: number, name = 'body'): void {
     if (!isJsonObject(sent)) {
-      this.reject(index, `trackings[${index}]`, 'an object', sent);
+      this.reject(index, name, 'an object', sent);
       return;
     }
     // `kind` is a field that this package adds, so ignore a `kind` that the service may send some day.
@@ -257,6 +268,11 @@ function withTracker(item: JsonObject): JsonObject {
   if (isJsonObject(item['tracker']) || !isFlat) return item;
   const known = Object.keys(webhookTrackerSchema.shape).filter((key) => Object.hasOwn(item, key));
   return { ...item, tracker: Object.fromEntries(known.map((key) => [key, item[key]])) };
+}
+
+/** True if the item contains an id of its tracker. */
+export function namesTracker(item: JsonObject): boolean {
+  return hasTrackerId(withTracker(item));
 }
 
 function hasTrackerId({ tracker }: JsonObject): boolean {

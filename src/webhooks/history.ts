@@ -1,0 +1,58 @@
+import { EVENTS_TOPIC } from '../common/event-keys.ts';
+import { isJsonObject, kindOf } from '../common/validation.ts';
+import { WebhookParseError } from '../errors.ts';
+import { decodeBody, type ItemReader, namesTracker } from './parse.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the pushes of a webhook history, oldest first. The index of an item is the position of its push in `webhooks`.
+ *
+ * @throws WebhookParseError when the value is not a webhook history
+ */
+export function readHistory(reader: ItemReader, history: unknown): void {
+  if (!isJsonObject(history) || !Array.isArray(history['webhooks'])) {
+    const got = isJsonObject(history) ? 'an object without the list `webhooks`' : kindOf(history);
+    throw new WebhookParseError(
+      `Expected \`history\` to be a result of \`trackers.webhookHistory\`, got ${got}`,
+    );
+  }
+  reader.nameItem = (index) => `\`webhooks[${index}]\` of the webhook history`;
+  // The service lists the newest push first (docs/service.md 8.9).
+  for (const [index, push] of [...history['webhooks'].entries()].reverse()) {
+    const { requestBody, pushTimestamp } = isJsonObject(push) ? push : {};
+    reader.readBody(tryDecode(requestBody), {
+      index,
+      complete: (item) => completeItem(item, history['metadata'], pushTimestamp),
+    });
+  }
+}
+
+/** A body that is not JSON is rejected like any other value that is not an object, so that the other pushes are handled. */
+function tryDecode(body: unknown): unknown {
+  try {
+    return decodeBody(body);
+  } catch {
+    return body;
+  }
+}
+
+/** Adds what the history leaves out of the item of a push: the tracker, and the time (docs/service.md 8.9). */
+function completeItem(item: JsonObject, history: unknown, pushTimestamp: unknown): JsonObject {
+  const { tracker } = item;
+  const metadata = item['metadata'] ?? { topic: EVENTS_TOPIC };
+  const completed: Record<string, unknown> = { ...item };
+  if (!namesTracker(item) && isJsonObject(history)) {
+    const { trackerId, trackingNumber, clientTrackerId } = history;
+    const ids = { trackerId, trackingNumber, clientTrackerId };
+    completed['tracker'] = isJsonObject(tracker) ? { ...tracker, ...ids } : ids;
+  }
+  if (
+    typeof pushTimestamp === 'string' &&
+    isJsonObject(metadata) &&
+    (metadata['generatedAt'] ?? null) === null
+  ) {
+    completed['metadata'] = { ...metadata, generatedAt: pushTimestamp };
+  }
+  return completed;
+}
