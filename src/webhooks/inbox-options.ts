@@ -18,6 +18,7 @@ import { formatError, type Logger, limitLines, resolveLogger } from '../observab
 import type { WebhookEvent } from '../schemas/event.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
+import { MemoryDedupeStore } from './memory-store.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 /** Time limit of a store that has none. A webhook that cannot be claimed gets its 503 within five seconds. */
@@ -250,11 +251,12 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
   }
   const observer = onError ?? logErrors(logger);
   const { commandTimeoutMs = 0 } = store;
-  const ownsTimeLimit = Number.isFinite(commandTimeoutMs) && commandTimeoutMs > 0;
+  const limitsItself = Number.isFinite(commandTimeoutMs) && commandTimeoutMs > 0;
   return {
     ...settings,
-    ownsTimeLimit,
-    storeTimeoutMs: ownsTimeLimit ? Math.min(commandTimeoutMs, MAX_TIMER_MS) : DEFAULT_STORE_TIMEOUT_MS,
+    // A store in memory never waits, so it needs no timer for each call.
+    needsTimeLimit: !limitsItself && !(store instanceof MemoryDedupeStore),
+    storeTimeoutMs: limitsItself ? Math.min(commandTimeoutMs, MAX_TIMER_MS) : DEFAULT_STORE_TIMEOUT_MS,
     maxAttempts: maxAttempts ?? 10,
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
       callGuarded(() => observer(error, { operation, keys })),

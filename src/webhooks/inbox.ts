@@ -4,7 +4,7 @@ import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
 import { isDate } from '../common/foreign.ts';
 import { withTimeLimit } from '../common/guarded.ts';
-import { delayOption, type OptionShape, option } from '../common/validation.ts';
+import { delayOption, isAbortSignal, type OptionShape, option } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { WebhookHistory } from '../schemas/webhook.ts';
@@ -42,6 +42,7 @@ import { type PolledResults, readResults, refuseResults } from './results.ts';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
+const CALLS_PER_YIELD = 100;
 
 /**
  * Handles every event once, even if it is delivered several times or to several receivers. If a callback fails or the process
@@ -152,7 +153,9 @@ export class WebhookInbox {
     reportIssues(settings, parsed);
     const plan = planJobs(parsed.messages, checked, account);
     const { jobs, items } = plan;
-    const canGoOn = () => signal?.aborted !== true && !isStoreDown(items);
+    let isDown = false;
+    const canGoOn = () => signal?.aborted !== true && !isDown;
+    const yieldSometimes = countToYield();
     // Each round tries the open jobs once. More rounds follow while a tracker is busy, and then for the events that were put off.
     let isLastTurn = false;
     for (let tries = 0; items.some(isOpen) && canGoOn(); tries += 1) {
@@ -160,8 +163,10 @@ export class WebhookInbox {
       for (const job of jobs) {
         // The later jobs of a tracker wait for its busy job. Otherwise the callbacks of two deliveries would overlap.
         if (!job.items.some(isOpen) || busyTrackers.has(job.tracker) || !canGoOn()) continue;
+        await yieldSometimes();
         await this.#handle(job, isLastTurn, signal);
         if (select(job.items, 'busy').length > 0) busyTrackers.add(job.tracker);
+        isDown ||= isStoreDown(job.items);
       }
       if (busyTrackers.size === 0) {
         // All other jobs are done, so it is the turn of the events that were put off.
@@ -175,17 +180,32 @@ export class WebhookInbox {
       await sleep(pauseMs, signal).catch(() => {});
     }
     const left = select(items, 'waiting', 'putOff');
-    setState(left, signal?.aborted ? 'interrupted' : isStoreDown(items) ? 'unavailable' : 'busy');
+    setState(left, signal?.aborted ? 'interrupted' : isDown ? 'unavailable' : 'busy');
     // If the store is down, the sender redelivers the whole webhook. Then leave `onOther` to that delivery.
-    const { onOther } = isStoreDown(items) ? {} : checked;
+    const { onOther } = isDown ? {} : checked;
     return buildReport(plan, parsed, await callOnOther(settings, onOther, plan, signal));
   }
 
   /** Claims a job, calls its callback, and commits or releases its items. */
   async #handle(job: Job, isLastTurn: boolean, signal: AbortSignal | undefined): Promise<void> {
-    const { maxAttempts, onDeadLetter } = this.#settings;
     const lease = new Lease(this.#settings, job.items.filter(isOpen));
-    await lease.claim();
+    try {
+      await lease.claim();
+      await this.#handleClaimed(lease, job, isLastTurn, signal);
+    } finally {
+      // Items are still claimed only after an unexpected error, for example if the signal itself throws.
+      setState(lease.claimed, 'interrupted');
+      await lease.release();
+    }
+  }
+
+  async #handleClaimed(
+    lease: Lease,
+    job: Job,
+    isLastTurn: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { maxAttempts, onDeadLetter } = this.#settings;
     const exhausted = lease.claimed.filter(({ attempt }) => attempt > maxAttempts);
     // An event with more than `maxAttempts` attempts may be the one that crashes the process. Without `onDeadLetter`, handle the
     // other events first; the calls to `#deadLetter` below then do nothing.
@@ -204,7 +224,6 @@ export class WebhookInbox {
         if (isClaimed(item)) item.state = state;
       }
     }
-    await lease.release();
   }
 
   /** Gives an item to `onDeadLetter`. The item stays claimed if `onDeadLetter` is not set or must not be called any more. */
@@ -262,7 +281,7 @@ export class WebhookInbox {
 
 const processOptions = z.strictObject({
   busyTimeoutMs: delayOption.default(8_000),
-  signal: z.custom<AbortSignal>().optional(),
+  signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
   account: option<string>(
     'a text that is not empty',
     (value) => typeof value === 'string' && value !== '',
@@ -272,6 +291,18 @@ const processOptions = z.strictObject({
     (value) => isDate(value) && !Number.isNaN(value.getTime()),
   ).optional(),
 } satisfies OptionShape<ProcessOptions>);
+
+/**
+ * Returns a function that lets due timers fire at every hundredth call. A store in memory and a callback that does nothing never
+ * wait, so a long webhook would hold up the response at the deadline and every other request.
+ */
+function countToYield(): () => Promise<void> {
+  let calls = 0;
+  return async () => {
+    calls += 1;
+    if (calls % CALLS_PER_YIELD === 0) await sleep(0);
+  };
+}
 
 const REJECTED = 'is invalid, and the invalid part is not handled';
 const MISMATCHED = 'is handled, although some fields have an unexpected type';
@@ -299,7 +330,9 @@ async function callOnOther(
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   const context = account === undefined ? [] : [{ account }];
+  const yieldSometimes = countToYield();
   for (const message of others) {
+    await yieldSometimes();
     // The sender must redeliver a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
@@ -320,11 +353,14 @@ async function callWithTimeout(
   timeoutMs: number,
   controller?: AbortController,
 ): Promise<void> {
+  const returned = callback();
+  // What is not a promise has ended, so it needs no timer.
+  if (typeof Object(returned).then !== 'function') return;
   const buildError = () => {
     const message = `The callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`;
     const error = new TrackingError(message);
     controller?.abort(error);
     return error;
   };
-  await withTimeLimit(async () => callback(), timeoutMs, buildError);
+  await withTimeLimit(async () => returned, timeoutMs, buildError);
 }

@@ -72,7 +72,7 @@ export function select(items: readonly WorkItem[], ...states: readonly ItemState
   return items.filter(({ state }) => states.includes(state));
 }
 
-/** True if the store failed, or if a lease could not be renewed in time. Then this webhook is not handled any further. */
+/** True if the store failed, or if the lease could not be renewed in time. Then this webhook is not handled any further. */
 export function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
@@ -136,8 +136,9 @@ export function planJobs(
     } else if (message.kind === 'events' && onEvent !== undefined) {
       // Two messages of one webhook may be about the same tracker, so their events are sorted together.
       const tracker = getTrackerName(message.tracker);
-      const items = createEventItems(keys, account, message);
-      eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
+      const items = eventsOfTracker.get(tracker) ?? [];
+      for (const item of createEventItems(keys, account, message)) items.push(item);
+      eventsOfTracker.set(tracker, items);
     } else {
       others.push(message);
     }

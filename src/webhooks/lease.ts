@@ -170,6 +170,7 @@ export class Lease {
   async #releaseUndone(): Promise<void> {
     const failed = select(this.#items, 'failed');
     const others = select(this.#items, ...UNCOUNTED_STATES);
+    if (failed.length === 0 && others.length === 0) return;
     await Promise.all([this.#tryRelease(failed, false), this.#tryRelease(others, true)]);
     // A claim that timed out can reach the store after this release, even if its call rejects. It then leases the keys again and
     // counts one more attempt. So release the keys again after the late claim, and take this attempt back.
@@ -196,7 +197,7 @@ export class Lease {
 
   /** Limits the time of a store that does not limit its calls itself. */
   #limit<Result>(call: () => Promise<Result>): Promise<Result> {
-    const { ownsTimeLimit, storeTimeoutMs } = this.#settings;
-    return ownsTimeLimit ? call() : callStore(call, storeTimeoutMs);
+    const { needsTimeLimit, storeTimeoutMs } = this.#settings;
+    return needsTimeLimit ? callStore(call, storeTimeoutMs) : call();
   }
 }
