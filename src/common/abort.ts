@@ -24,8 +24,9 @@ function listen(signal: AbortSignal) {
     for (const callback of callbacks) callback();
   };
   const known = { callbacks, listener };
-  listenersBySignal.set(signal, known);
+  // Remember only a listener that was added: the signal may be another object that throws.
   signal.addEventListener('abort', listener, { once: true });
+  listenersBySignal.set(signal, known);
   return known;
 }
 

@@ -305,7 +305,9 @@ export const functionOption = <T>() => option<T>('a function', (value) => typeof
 
 /** Checks the shape only, because a test environment may bring its own `AbortSignal`. */
 export function isAbortSignal(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+  return (
+    hasMethods(value, 'addEventListener', 'removeEventListener') && typeof Object(value).aborted === 'boolean'
+  );
 }
 
 export function hasMethods<Name extends string>(
