@@ -113,7 +113,8 @@ export interface WebhookRefusal {
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
   /**
-   * Refuses new webhooks with 503, and waits for the work under way.
+   * Refuses new webhooks and those that have not arrived completely with 503, and waits for the work under way. From then on, each
+   * response closes its connection, so that `server.close()` can end.
    *
    * @param options - `timeoutMs`: milliseconds until the signals of running callbacks abort and no further callback starts. After
    * that, `close` still waits for commits and for the release of unfinished events, at most as long as one call of the store may
@@ -143,22 +144,33 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     resolveHandlerOptions(options);
   /** The work of the inbox for each webhook. */
   const underWay = new Map<AbortController, Promise<unknown>>();
+  /** The webhooks that the inbox does not have yet. */
+  const arriving = new Set<AbortController>();
   let isClosing = false;
 
   async function receive(request: Request): Promise<Response> {
+    const response = await answer(request);
+    // Otherwise a client that goes on using its connection would keep `server.close()` from ending.
+    if (isClosing) response.headers.set('connection', 'close');
+    return response;
+  }
+
+  async function answer(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return refuse(request, 'method_not_allowed');
     // Aborts at the deadline while the body is read, and at a forced shutdown while the inbox works. Each webhook has a
     // controller of its own, because in a Cloudflare Worker a signal belongs to the request that made it.
     const controller = new AbortController();
+    arriving.add(controller);
     return new Promise((resolve) => {
       const timer = systemClock.setTimeout(() => {
         // Work that the inbox has begun goes on after the deadline.
-        if (!underWay.has(controller)) controller.abort();
+        if (arriving.has(controller)) controller.abort();
         resolve(respond('deadline', request));
       }, deadlineMs);
       void accept(request, controller).then((response) => {
         systemClock.clearTimeout(timer);
+        arriving.delete(controller);
         resolve(response);
       });
     });
@@ -170,22 +182,23 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     const startedAt = systemClock.now();
     try {
       const account = await authenticate(request);
-      if (signal.aborted) return respond('deadline', request);
       if (isClosing) return refuse(request, 'closing');
+      if (signal.aborted) return respond('deadline', request);
       const mismatch = findMediaTypeError(request);
       if (mismatch !== undefined) {
         return refuse(request, 'unsupported_media_type', new WebhookParseError(mismatch));
       }
       const read = await readRequestBody(request, maxBodyBytes, signal);
-      if (signal.aborted) return respond('deadline', request);
       // The sender redelivers what did not enter the inbox.
       if (isClosing) return refuse(request, 'closing');
+      if (signal.aborted) return respond('deadline', request);
       if (read === undefined) {
         const message = `The webhook body is longer than ${maxBodyBytes} bytes (\`maxBodyBytes\`)`;
         return refuse(request, 'body_too_long', new WebhookParseError(message));
       }
       const leftMs = deadlineMs - (systemClock.now() - startedAt);
       const busyTimeoutMs = Math.max(0, leftMs - RESPONSE_MARGIN_MS);
+      arriving.delete(controller);
       const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal, account });
       underWay.set(controller, work);
       const report = await work.finally(() => underWay.delete(controller));
@@ -211,6 +224,8 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
   async function close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const { timeoutMs } = checkOptions(closeOptions, options);
     isClosing = true;
+    // A body may arrive slowly, or never end.
+    for (const controller of arriving) controller.abort();
     const done = new AbortController();
     const allDone = Promise.allSettled(underWay.values()).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;

@@ -58,7 +58,7 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
       await serve(handler, request, parsed, response, next);
     } catch (error) {
       if (next !== undefined) next(error);
-      else if (!response.headersSent) response.writeHead(500).end();
+      else if (!response.headersSent) response.writeHead(500, { connection: 'close' }).end();
     }
   };
 }
@@ -85,7 +85,10 @@ async function serve(
   next: ((error?: unknown) => void) | undefined,
 ): Promise<void> {
   if (FORBIDDEN_METHODS.has(incoming.method ?? '')) {
-    await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
+    await send(
+      outgoing,
+      new Response(null, { status: 405, headers: { allow: 'HEAD, POST', connection: 'close' } }),
+    );
     return;
   }
   // The sender has closed the connection, so the missing body is not an error of the framework or of the app.

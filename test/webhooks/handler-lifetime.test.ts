@@ -68,6 +68,27 @@ describe('deadline', () => {
     expect(onEvent).toHaveBeenCalledOnce();
   });
 
+  test('two events, and the first outlasts the deadline → no signal aborts, and the second is handled, too', async () => {
+    const work = deferred();
+    const signals: AbortSignal[] = [];
+    const reports: WebhookReport[] = [];
+    const handler = makeHandler({
+      deadlineMs: 1_000,
+      onEvent: (_event, { signal }) => {
+        signals.push(signal);
+        return work.promise;
+      },
+      onReport: (report) => reports.push(report),
+    });
+    const responding = handler(webhook('e1', 'e2'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await responding).status).toBe(503);
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reports).toMatchObject([{ outcome: 'done', handled: 2 }]);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+  });
+
   test('a slow body, then an event that another receiver holds → busy, a second before the deadline', async () => {
     // A process that has run for a while.
     await vi.advanceTimersByTimeAsync(100_000);
@@ -136,6 +157,49 @@ describe('close', () => {
       expect(onEvent).not.toHaveBeenCalled();
     },
   );
+
+  describe('the header connection: close', () => {
+    const requests: [string, () => Request][] = [
+      ['a webhook', () => webhook('e1')],
+      ['HEAD', () => new Request('https://app.example.test/', { method: 'HEAD' })],
+      ['GET', () => new Request('https://app.example.test/')],
+      ['a wrong secret', () => post(E1, { authorization: 'Bearer wrong' })],
+      ['no JSON', () => post('text', { 'content-type': 'text/plain' })],
+      ['a body that never ends', () => post(new ReadableStream<Uint8Array>({ start() {} }))],
+    ];
+
+    test.each(requests)('%s after close → sent', async (_title, makeRequest) => {
+      const handler = makeHandler({ onRefused: () => {} });
+      await handler.close();
+      expect((await handler(makeRequest())).headers.get('connection')).toBe('close');
+    });
+
+    test.each(requests.slice(0, -1))('%s before close → not sent', async (_title, makeRequest) => {
+      const handler = makeHandler({ onRefused: () => {} });
+      expect((await handler(makeRequest())).headers.has('connection')).toBe(false);
+    });
+
+    test('a webhook that is done after close was called → sent with 200', async () => {
+      const work = deferred();
+      const handler = makeHandler({ onEvent: () => work.promise });
+      const responding = handler(webhook('e1'));
+      await vi.advanceTimersByTimeAsync(1);
+      const closing = handler.close();
+      work.resolve();
+      await closing;
+      const { status, headers } = await responding;
+      expect([status, headers.get('connection')]).toEqual([200, 'close']);
+    });
+  });
+
+  test('close while a body arrives that never ends → 503 at once', async () => {
+    const handler = makeHandler();
+    const responding = handler(post(new ReadableStream<Uint8Array>({ start() {} })));
+    await vi.advanceTimersByTimeAsync(1);
+    await handler.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await (await responding).json()).toEqual({ success: false, outcome: 'closing' });
+  });
 
   test('close while a body is read → 503, nothing is handled', async () => {
     const body = deferred();
