@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { onAbort } from '../common/abort.ts';
 import { refuseOption, rejectOption } from '../common/check-options.ts';
 import { isBytes } from '../common/foreign.ts';
+import { Secret } from '../common/secrets.ts';
 import { isJsonObject, kindOf, quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 import { formatError } from '../observability/logger.ts';
@@ -34,6 +35,8 @@ export type WebhookSecretSource =
   | WebhookSecret
   | ((request: WebhookRequestInfo) => FoundSecret | Promise<FoundSecret>);
 
+const NO_SECRET = new Secret('');
+
 /**
  * Builds the check of the `Authorization` header, which contains a shared secret as a bearer token (docs/service.md 8.4). The check
  * resolves to the account that the `secret` function returned, if any.
@@ -56,7 +59,8 @@ export function buildAuthenticator(
     } catch (cause) {
       throw new ConfigurationError(
         `The \`secret\` function threw an error, so the webhook could not be checked: ${formatError(cause)}`,
-        { cause },
+        // Only a few fields of the error are copied: the others may contain the request to a vault, with its credentials.
+        { option: 'secret', rule: 'threw an error', cause: NO_SECRET.maskCause(cause) },
       );
     }
     const { found, account } = readReturned(returned);

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { WebhookHandlerOptions } from '../../src/webhooks/index.ts';
 import { makeHandler, post, webhook } from './make-handler.ts';
@@ -96,6 +97,37 @@ describe('no onRefused', () => {
       expect.objectContaining({ name: 'ConfigurationError' }),
     );
   });
+
+  test.each<[string, () => unknown]>([
+    ['its fields', () => Object.assign(new Error('no vault'), { config: { token: 'hvs.TOKEN' } })],
+    [
+      'the fields of its cause',
+      () =>
+        new Error('no vault', {
+          cause: Object.assign(new Error('403'), { request: { token: 'hvs.TOKEN' } }),
+        }),
+    ],
+    [
+      'the errors of an AggregateError',
+      () => Object.assign(new AggregateError([{ token: 'hvs.TOKEN' }], 'no vault')),
+    ],
+    ['a value that is not an error', () => ({ token: 'hvs.TOKEN' })],
+  ])(
+    'a `secret` function that throws, with a token in %s → the token is in no log line and no error',
+    async (_title, build) => {
+      const onRefused = vi.fn();
+      const secret = () => Promise.reject(build());
+      await makeHandler({ secret })(webhook('e1'));
+      await makeHandler({ secret, onRefused })(webhook('e1'));
+      expect(console.error).toHaveBeenCalledOnce();
+      expect(onRefused).toHaveBeenCalledOnce();
+      const [error] = onRefused.mock.calls[0] ?? [];
+      expect(error).toMatchObject({ name: 'ConfigurationError', option: 'secret', rule: 'threw an error' });
+      const printed = inspect([vi.mocked(console.error).mock.calls, error], { depth: 20, showHidden: true });
+      expect(printed).toContain('The `secret` function threw an error');
+      expect(printed).not.toContain('hvs.TOKEN');
+    },
+  );
 
   test('an inbox that rejects → 500, with one line on console.error', async () => {
     const broken = new TypeError('out of order');
