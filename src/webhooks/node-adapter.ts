@@ -24,6 +24,7 @@ interface FastifyLikeRequest {
 interface FastifyLikeReply {
   readonly raw: ServerResponse;
   hijack(): unknown;
+  getHeaders?(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
 }
 
 /** A request listener of `node:http`, a handler of Express, and a handler of Fastify in one. */
@@ -73,6 +74,9 @@ function unwrap(
     return { request: incoming as NodeRequest, response: reply };
   }
   reply.hijack();
+  // Keep the headers that hooks have set, such as those of CORS. Fastify itself sends no header after `hijack`.
+  for (const [name, value = ''] of Object.entries(reply.getHeaders?.() ?? {}))
+    reply.raw.setHeader(name, value);
   // Safe cast: Fastify's reply comes with Fastify's request.
   return { request: (incoming as FastifyLikeRequest).raw, response: reply.raw };
 }

@@ -350,3 +350,19 @@ describe('a sender that has hung up', () => {
     expect(next).not.toHaveBeenCalled();
   });
 });
+
+test('headers that a hook of Fastify has set → kept beside those of the response', async () => {
+  const raw = makeIncoming('GET');
+  const response = new ServerResponse(raw);
+  const reply = {
+    raw: response,
+    hijack: () => {},
+    getHeaders: () => ({ 'x-request-id': 'r1', 'set-cookie': ['a=1', 'b=2'], allow: 'PUT' }),
+  };
+  await toNodeHandler(makeHandler())({ raw }, reply);
+  expect(response.getHeaders()).toMatchObject({
+    'x-request-id': 'r1',
+    'set-cookie': ['a=1', 'b=2'],
+    allow: 'HEAD, POST',
+  });
+});
