@@ -144,7 +144,7 @@ const HOOKS: Undefined<Hooks> = {
   onMismatch: undefined,
   onDone: undefined,
   onPoll: undefined,
-    onPollError: undefined,
+  onPollError: undefined,
 };
 /** Without `baseUrl`, `apiKey` and `fetch`, which the tests need. */
 const CLIENT: Omit<Undefined<TrackingClientOptions>, 'baseUrl' | 'apiKey' | 'fetch'> = {
