@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './bulk/create-many.ts';
 import { checkOptions, rejectOption } from './common/check-options.ts';
 import { canonicalJson } from './common/event-keys.ts';
-import { isJsonObject } from './common/validation.ts';
 import { CALL_SHAPE } from './config/call-options.ts';
 import type { Config } from './config/config.ts';
 import type { ApiPromise } from './http/api-promise.ts';
@@ -74,7 +73,8 @@ function checkListQuery(config: Config, method: 'list' | 'listAll', query: objec
     rejectOption(misplaced, rule, advice, config.callSite);
   }
   const schema = method === 'list' ? listQuery : listAllQuery;
-  checkOptions(schema, isJsonObject(query) ? Object.fromEntries(given) : query, 'query', config);
+  const hasUndefined = given.length < Object.keys(Object(query)).length;
+  checkOptions(schema, hasUndefined ? Object.fromEntries(given) : query, 'query', config);
 }
 
 async function* readPages(

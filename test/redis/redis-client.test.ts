@@ -33,7 +33,7 @@ describe.each(users)('%s', (_title, use) => {
   ])('%s → ConfigurationError at construction', (_name, redis) => {
     // Safe cast: callers without types may pass such values.
     expect(() => use(redis as RedisClient)).toThrow(
-      /^Expected `redis` to be a client of `redis` or `ioredis`, got /,
+      /^Expected `redis` to be a client of `redis` or `ioredis`, got |^`redis` is a Promise; await it/,
     );
   });
 
