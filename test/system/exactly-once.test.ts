@@ -52,6 +52,13 @@ const db = new Kysely({ dialect: new PostgresDialect({ pool }) });
 export const close = () => pool.end();`,
     "transaction.updateTable('orders').where('id', '=', id).set((row) => ({ status, event_count: row('event_count', '+', 1) })).execute()",
   ),
+  typeorm: withOwnUpdate(
+    `import { DataSource } from 'typeorm';
+import { doOnce } from './src/do-once-typeorm.ts';
+const db = await new DataSource({ type: 'postgres', url: process.env.DATABASE_URL }).initialize();
+export const close = () => db.destroy();`,
+    "transaction.createQueryBuilder().update('orders').set({ status, event_count: () => 'event_count + 1' }).where({ id }).execute()",
+  ),
 } as const;
 
 function withOwnUpdate(setUp: string, update: string): string {
