@@ -1,9 +1,10 @@
 // test/tracking.e2e-spec.ts
+import { randomUUID } from 'node:crypto';
 import { Test } from '@nestjs/testing';
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { AppModule } from './../src/app.module';
-import { WebhooksController } from './../src/webhooks.controller';
+import { OrdersService } from './../src/orders.service';
 
 it('webhooks twice and out of order → the newest status', async () => {
   process.env.TRACKING_WEBHOOK_SECRET = 'whsec';
@@ -14,12 +15,16 @@ it('webhooks twice and out of order → the newest status', async () => {
   const app = module.createNestApplication();
   await app.listen(0);
 
-  await client.trackers.create({ trackingNumber: 'RR123456785CN' });
+  const orders = app.get(OrdersService);
+  const orderId = randomUUID();
+  await orders.ship(orderId, 'RR123456785CN');
   // The last scan was noted late, so the parcel stays delivered.
   fake.shipment('RR123456785CN').addEvent().deliver().addEvent({ statusMilestone: 'out_for_delivery' });
   const target = `${await app.getUrl()}/webhooks`;
-  await createWebhookSender({ target, secret: 'whsec', fake, duplicates: 1, shuffle: true }).flush();
+  // This seed sends the oldest webhook last.
+  const sending = { duplicates: 1, shuffle: true, seed: 2 };
+  await createWebhookSender({ target, secret: 'whsec', fake, ...sending }).flush();
 
-  expect(app.get(WebhooksController).statuses.get('RR123456785CN')?.milestone).toBe('delivered');
+  expect(await orders.status(orderId)).toBe('delivered');
   await app.close();
 });

@@ -23,22 +23,27 @@ const SETTINGS =
   'TRACKING_BASE_URL=https://api.example.com/public/v1 TRACKING_API_KEY=any TRACKING_WEBHOOK_SECRET=whsec';
 const IN_SHOP = `cd shop && npm run build && npm test && ${SETTINGS} npm run test:e2e -- --testTimeout 30000`;
 
-/** What `nest new` installs, without the linters. */
-function nest(version: string): Record<string, string> {
+/** What `nest new` installs, without the linters, and what the recipe and its database need. */
+function nest(version: string, typeorm: string): Record<string, string> {
   return {
+    '@electric-sql/pglite': '^0.5.14',
+    '@electric-sql/pglite-socket': '^0.2.17',
     '@nestjs/cli': version,
     '@nestjs/common': version,
     '@nestjs/core': version,
     '@nestjs/platform-express': version,
     '@nestjs/schematics': version,
     '@nestjs/testing': version,
+    '@nestjs/typeorm': version,
     '@types/express': '^5.0.0',
     '@types/node': '^24.0.0',
     '@types/supertest': '^7.0.0',
+    pg: '^8.23.1',
     'reflect-metadata': '^0.2.2',
     rxjs: '^7.8.2',
     'source-map-support': '^0.5.21',
     supertest: '^7.0.0',
+    typeorm,
   };
 }
 
@@ -65,10 +70,10 @@ export const APPS: Readonly<Record<string, App>> = {
   },
   nestjs: {
     recipe: 'nestjs',
-    test: `node make.mjs && ${IN_SHOP} && node --test --test-force-exit ../test/`,
+    test: `node make.mjs && node with-database.mjs "${IN_SHOP} && node --test --test-force-exit ../test/"`,
     manifest: { type: 'commonjs' },
     dependencies: {
-      ...nest('^11.0.0'),
+      ...nest('^11.0.0', '^0.3.31'),
       '@types/jest': '^30.0.0',
       jest: '^30.0.0',
       'ts-jest': '^29.2.5',
@@ -82,9 +87,9 @@ export const APPS: Readonly<Record<string, App>> = {
     folder: 'nestjs',
     recipe: 'nestjs',
     node: '22',
-    test: `node make.mjs .js && ${IN_SHOP}`,
+    test: `node make.mjs .js && node with-database.mjs "${IN_SHOP}"`,
     dependencies: {
-      ...nest('^12.0.0'),
+      ...nest('^12.0.0', '^1.1.1'),
       '@vitest/coverage-v8': '^4.1.2',
       typescript: '^6.0.2',
       'vite-tsconfig-paths': '^5.1.4',
