@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import knex from 'knex';
-import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
+import { inboxTableSql, PostgresDedupeStore, type Queryable } from 'tracking-client/postgres';
+import { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { recipeFiles } from '../readme/support/recipes.ts';
 import { makePool } from './postgres-schema.ts';
@@ -28,9 +30,13 @@ await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  async function expectStoreToWork(): Promise<void> {
+  function connect(): Queryable {
     const pool = makePool({ connectionString: databaseUrl });
     cleanUps.push(() => pool.end());
+    return pool;
+  }
+
+  async function expectStoreToWork(pool: Queryable = connect()): Promise<void> {
     const store = new PostgresDedupeStore({ pool, table: 'tracking.inbox' }); // as on the page
     const lease = { token: 'one', leaseMs: 60_000 };
     expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
@@ -68,6 +74,20 @@ await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
     for (const _time of ['first', 'second'])
       await migrate(drizzle(pool), { migrationsFolder: join(folder, 'drizzle') });
     await expectStoreToWork();
+  });
+
+  it('TypeORM migrates → the store claims and commits with its pool; TypeORM rolls back → the schema is gone', async () => {
+    const { TrackingInbox1767225600000 } = await import(
+      join(folder, 'src/migrations/1767225600000-TrackingInbox.ts')
+    );
+    const migrations = [TrackingInbox1767225600000];
+    const db = await new DataSource({ type: 'postgres', url: databaseUrl, migrations }).initialize();
+    cleanUps.push(() => db.destroy());
+    await db.runMigrations();
+    // The driver of a PostgreSQL, which has its pool of `pg` as `master`.
+    await expectStoreToWork((db.driver as PostgresDriver).master);
+    await db.undoLastMigration();
+    expect(await db.query("SELECT FROM pg_namespace WHERE nspname = 'tracking'")).toEqual([]);
   });
 });
 
