@@ -18,6 +18,12 @@ export class NoResponseError extends Error {
   }
 }
 
+/** @throws TypeError if there is no `fetch`. The global one is read at each request, because a test may mock it later. */
+export function checkFetch(fetch: FetchFunction | undefined): void {
+  if (typeof (fetch ?? globalThis.fetch) !== 'function')
+    throw new TypeError('this runtime has no global `fetch`; pass the option `fetch`');
+}
+
 /**
  * Calls `fetch` with a URL and plain options, because the `fetch` of another library cannot read a `Request` of this runtime. Ky
  * gets neither the signal nor the body: it follows a signal with `AbortSignal.any` and copies a body twice, which would cost more
@@ -39,7 +45,6 @@ export async function callFetch(
     redirect: 'manual',
     signal,
   };
-  // Read the global `fetch` at each request, because a test may mock it later.
   const response: FetchResponse = await (fetch ?? globalThis.fetch)(url, init);
   const problem = findProblem(response);
   if (problem !== undefined) throw new NoResponseError(fetch, problem);

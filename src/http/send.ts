@@ -4,7 +4,7 @@ import { kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import type { FetchResponse } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
-import { callFetch, isStream, NoResponseError } from './call-fetch.ts';
+import { callFetch, checkFetch, isStream, NoResponseError } from './call-fetch.ts';
 import { type FetchFailure, readFetchFailure } from './fetch-failure.ts';
 import type { PreparedRequest } from './prepare.ts';
 import type { RawResponse, ResponseHead } from './response-head.ts';
@@ -34,6 +34,7 @@ export async function sendRequest(
         authorization: `Bearer ${key.text}`,
       },
       fetch: (request) => {
+        checkFetch(config.fetch);
         onSend();
         wasCalled = true;
         // Safe casts: ky passes the `Request` that it made, and reads nothing of a response that `FetchResponse` lacks.

@@ -169,4 +169,36 @@ describe('a runtime that lacks what a request needs', () => {
       expect(fetch).not.toHaveBeenCalled();
     },
   );
+
+  test.each([undefined, null, {}])(
+    'a global `fetch` that is %o → nothing is sent, and the message names the option',
+    async (global) => {
+      const requests: number[] = [];
+      const client = make({ hooks: { onRequest: ({ attempt }) => void requests.push(attempt) } });
+      vi.stubGlobal('fetch', global);
+      expect(await catchRejection(client.couriers.list())).toMatchObject({
+        name: 'ConnectionError',
+        isPermanent: true,
+        neverSent: true,
+        attempts: 0,
+        message:
+          `GET ${BASE_URL}/couriers got no response: the request could not be made: ` +
+          'this runtime has no global `fetch`; pass the option `fetch`',
+      });
+      expect(requests).toEqual([]);
+    },
+  );
+
+  test('no global `fetch`, but the option `fetch` → the request is sent', async () => {
+    const client = make({ fetch: async () => Response.json({ data: [] }) });
+    vi.stubGlobal('fetch', undefined);
+    expect(await client.couriers.list()).toEqual([]);
+  });
+
+  test('no global `fetch` when the client is created, and a mock later → the request is sent', async () => {
+    vi.stubGlobal('fetch', undefined);
+    const client = make({});
+    vi.stubGlobal('fetch', async () => Response.json({ data: [] }));
+    expect(await client.couriers.list()).toEqual([]);
+  });
 });
