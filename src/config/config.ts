@@ -83,6 +83,7 @@ const clientOptions = z.strictObject({
 const limiterOptions = z.strictObject(LIMITER_SHAPE);
 
 export function resolveConfig(options: TrackingClientOptions): Config {
+  rejectIncompleteRuntime();
   const givenKey = options?.apiKey ?? readEnvironment('TRACKING_API_KEY');
   const keys = { last: new Secret(typeof givenKey === 'string' ? givenKey.trim() : '') };
   // If `apiKey` is a function, errors and log lines mask the key that it returned last.
@@ -130,6 +131,16 @@ function resolveLimiter(
   const advice =
     rateLimit === false ? 'leave out one of them' : 'pass `limits` and `maxQueue` to the limiter instead';
   throw new ConfigurationError(`Both \`rateLimit\` and \`limiter\` are set; ${advice}`);
+}
+
+/** Refuses a runtime or a test environment without the classes that a client needs before its first request. */
+function rejectIncompleteRuntime(): void {
+  const { AbortController, Headers, URL } = globalThis;
+  const needed = { AbortController, Headers, URL, 'URL.canParse': Reflect.get(Object(URL), 'canParse') };
+  const [missing] = Object.entries(needed).find(([, value]) => typeof value !== 'function') ?? [];
+  if (missing === undefined) return;
+  const advice = 'use Node 20 or later; if this is a test in jsdom, run it in the environment `node`';
+  throw new ConfigurationError(`This runtime has no global \`${missing}\`; ${advice}`);
 }
 
 /** Refuses to run in a browser (docs/service.md 1.7), but not in a test environment such as jsdom, which runs in Node. */

@@ -178,6 +178,29 @@ describe('browser globals', () => {
   });
 });
 
+describe('a runtime without a class that a client needs', () => {
+  const expectRefused = (name: string) =>
+    expect(() => new TrackingClient({ ...base, headers: { 'x-source': 'shop' } })).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining(`This runtime has no global \`${name}\`; use Node `),
+      }),
+    );
+
+  test.each(['AbortController', 'Headers', 'URL'])(
+    'no `%s` → ConfigurationError that names the class',
+    (name) => {
+      vi.stubGlobal(name, undefined);
+      expectRefused(name);
+    },
+  );
+
+  test('a `URL` without `canParse`, as in old versions of jsdom → ConfigurationError that names the method', () => {
+    vi.stubGlobal('URL', class {});
+    expectRefused('URL.canParse');
+  });
+});
+
 describe('a base URL that ends with the path of an endpoint', () => {
   test.each([
     ['https://a.test/public/v1/trackers', '/trackers'],
