@@ -34,9 +34,7 @@ const WRONG_DATE = permanent("check the clock of this machine, or have the serve
 const PLAIN_PORT = permanent(
   'the port does not speak TLS; use another port, or, if the server has no TLS, begin `baseUrl` with http:',
 );
-const NO_COMMON_TLS = permanent(
-  'update this machine or the server, because they support no common version or cipher of TLS',
-);
+const NO_COMMON_TLS = permanent('update this machine or the server (no common version or cipher of TLS)');
 const REFUSED_TUNNEL = permanent('check the URL of the proxy, and its user name and password');
 const BLOCKED_PORT = permanent('use another port', '`fetch` blocks this port (bad port)');
 const UNMOCKED = permanent('add a handler, or let your mocks pass it on', 'no mock expects this request');
@@ -64,7 +62,9 @@ const DENO_CERT = ': invalid peer certificate';
  */
 const RULES: readonly (readonly ['code' | 'message' | 'syscall' | 'deno', RegExp, Verdict])[] = [
   ['code', /^(?:ERR_NOCK_NO_MATCH|UND_MOCK_ERR_MOCK_NOT_MATCHED)$/, UNMOCKED],
-  ['message', /^(?:\[MSW\] Cannot bypass|Nock: Disallowed net connect|fetch-mock: No response)/, UNMOCKED],
+  ['message', /^(?:\[MSW\] Cannot bypass|Nock: Disallowed net connect)/, UNMOCKED],
+  ['message', /^(?:fetch-mock: )?No (?:fallback response defined|response or fallback rule) /, UNMOCKED],
+  ['message', /^(?:\[Polly\] |Recording for the following request )/, UNMOCKED],
   ['message', /^bad port$/, BLOCKED_PORT],
   ['message', /^Client network socket disconnected before secure TLS connection/, NEVER_SENT],
   ['message', PLAIN_PORT_TEXT, PLAIN_PORT],

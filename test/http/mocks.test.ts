@@ -94,11 +94,30 @@ test.each([
   },
 );
 
-test('fetch-mock without a matching route → one attempt, and the message names the request', async () => {
-  // The error of fetch-mock 12 has this form.
-  const error = new Error(
-    'fetch-mock: No response or fallback rule to cover get to https://api.example.test/',
-  );
-  vi.stubGlobal('fetch', () => Promise.reject(error));
-  await expectUnmocked();
+/** The messages of several versions of fetch-mock and Polly. */
+const UNMOCKED_TEXTS = [
+  'fetch-mock: No response or fallback rule to cover get to https://api.example.test/',
+  'fetch-mock: No fallback response defined for GET to https://api.example.test/',
+  'No response or fallback rule to cover GET to https://api.example.test/',
+  'No fallback response defined for GET to https://api.example.test/',
+  '[Polly] [adapter:fetch] Recording for the following request is not found and `recordIfMissing` is `false`.\nGET /',
+  'Recording for the following request is not found and `recordIfMissing` is `false`.\nGET /',
+  '[Polly] [adapter:node-http] Recording for the following request has expired.',
+];
+
+test.each(UNMOCKED_TEXTS)(
+  'a mock that rejects with %j → one attempt, and the message names the request',
+  async (text) => {
+    const reject = () => Promise.reject(new Error(text));
+    await expectUnmocked({ fetch: reject });
+    vi.stubGlobal('fetch', reject);
+    await expectUnmocked();
+  },
+);
+
+test('a text that only quotes a mock → retried like a failure of the network', async () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new Error(`The gateway said: ${UNMOCKED_TEXTS[3]}`)));
+  const { client, attempts } = makeClient();
+  expect(await catchRejection(client.couriers.list())).toMatchObject({ isPermanent: false });
+  expect(attempts).toEqual([1, 2, 3]);
 });
