@@ -1,19 +1,21 @@
 import { readError } from '../common/foreign.ts';
 import { hasMethods, kindOf } from '../common/validation.ts';
 import type { FetchFunction, FetchInit, FetchResponse } from '../options.ts';
+import { readFetchFailure } from './fetch-failure.ts';
 import { HEADER_NAMES } from './response-head.ts';
 
-/** `fetch` returned something other than a response, as a stub may do. */
+/** `fetch` returned something other than a response, or threw, as a stub may do. */
 export class NoResponseError extends Error {
   /**
    * @param fetch - the option `fetch`
-   * @param problem - names what `fetch` returned
+   * @param problem - what `fetch` did, such as "returned undefined"
    */
-  constructor(fetch: FetchFunction | undefined, problem: string) {
+  constructor(fetch: FetchFunction | undefined, problem: string, options?: ErrorOptions) {
     super(
       fetch === undefined
-        ? `the global \`fetch\` returned ${problem}; let whatever replaces it return a Response`
-        : `the function of the option \`fetch\` returned ${problem}; correct that function`,
+        ? `the global \`fetch\` ${problem}; let whatever replaces it return a Response`
+        : `the function of the option \`fetch\` ${problem}; correct that function`,
+      options,
     );
   }
 }
@@ -45,10 +47,23 @@ export async function callFetch(
     redirect: 'manual',
     signal,
   };
-  const response: FetchResponse = await (fetch ?? globalThis.fetch)(url, init);
+  const response: FetchResponse = await (fetch ?? callGlobalFetch)(url, init);
   const problem = findProblem(response);
-  if (problem !== undefined) throw new NoResponseError(fetch, problem);
+  if (problem !== undefined) throw new NoResponseError(fetch, `returned ${problem}`);
   return response;
+}
+
+/** A real `fetch` rejects and never throws, so an error that is thrown comes from a stub. */
+function callGlobalFetch(url: string, init: FetchInit): Promise<FetchResponse> {
+  try {
+    return globalThis.fetch(url, init);
+  } catch (cause) {
+    // Some mocks throw if they do not expect the request.
+    if (readFetchFailure(cause, false, false).isPermanent) throw cause;
+    const error = readError(cause);
+    const what = error === undefined ? kindOf(cause) : `${error.name}: ${error.message}`;
+    throw new NoResponseError(undefined, `threw ${what}`, { cause });
+  }
 }
 
 /** Names what a stub of `fetch` returned, if it is not a response. */

@@ -97,7 +97,7 @@ async function readBody(
   if (!isStream(body)) {
     const text: unknown = await response.text();
     if (typeof text !== 'string')
-      throw new NoResponseError(fetch, `a response whose \`text()\` is ${kindOf(text)}`);
+      throw new NoResponseError(fetch, `returned a response whose \`text()\` is ${kindOf(text)}`);
     const isCut = text.length > maxResponseBytes;
     return { text: isCut ? key.maskBeginning(text, maxResponseBytes) : text, isCut };
   }
@@ -109,7 +109,7 @@ async function readBody(
     const { done, value } = await reader.read();
     if (done) return { text: decoder.decode(Buffer.concat(chunks, bytes)), isCut: false };
     if (!isBytes(value))
-      throw new NoResponseError(fetch, `a body whose parts are not bytes: ${kindOf(value)}`);
+      throw new NoResponseError(fetch, `returned a body whose parts are not bytes: ${kindOf(value)}`);
     bytes += value.byteLength;
     chunks.push(value);
   }

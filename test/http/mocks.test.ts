@@ -115,6 +115,13 @@ test.each(UNMOCKED_TEXTS)(
   },
 );
 
+test('a global mock that throws instead of rejecting → one attempt, and the message names the request', async () => {
+  vi.stubGlobal('fetch', () => {
+    throw new Error(UNMOCKED_TEXTS[3]);
+  });
+  await expectUnmocked();
+});
+
 test('a text that only quotes a mock → retried like a failure of the network', async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new Error(`The gateway said: ${UNMOCKED_TEXTS[3]}`)));
   const { client, attempts } = makeClient();

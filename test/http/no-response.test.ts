@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TrackingClient, type TrackingClientOptions } from '../../src/index.ts';
-import { API_KEY, BASE_URL, catchRejection } from '../support/make-client.ts';
+import { API_KEY, BASE_URL, catchRejection, networkFailure } from '../support/make-client.ts';
 
 const headers = new Headers();
 const text = async () => '{"data":[]}';
@@ -146,6 +146,49 @@ describe('a `fetch` that answers with something other than a response', () => {
     expect(await catchRejection(make({ fetch: respond(404) }).couriers.list())).toMatchObject({
       status: 404,
     });
+  });
+});
+
+describe('a global `fetch` that throws before it returns a promise', () => {
+  test.each<[what: string, thrown: unknown, words: string]>([
+    ['an Error', new Error('boom'), 'Error: boom'],
+    ['a TypeError', new TypeError('fetch failed'), 'TypeError: fetch failed'],
+    ['an error with a code of the network', networkFailure('ECONNRESET'), 'TypeError: fetch failed'],
+    ['a text', 'boom', 'a string of 4 characters'],
+    ['undefined', undefined, 'undefined'],
+  ])('%s → one attempt, and its mock is blamed in the words of the error', async (_what, thrown, words) => {
+    const fetch = vi.fn(() => {
+      throw thrown;
+    });
+    vi.stubGlobal('fetch', fetch);
+    const error = await catchRejection(make({}).couriers.list());
+    expect(error).toMatchObject({
+      name: 'ConnectionError',
+      isPermanent: true,
+      message:
+        `GET ${BASE_URL}/couriers got no response: the global \`fetch\` threw ${words}; ` +
+        'let whatever replaces it return a Response',
+    });
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('an Error → the error is in the chain of causes', async () => {
+    vi.stubGlobal('fetch', () => {
+      throw new RangeError('boom');
+    });
+    expect(await catchRejection(make({}).couriers.list())).toMatchObject({
+      cause: { cause: { name: 'RangeError', message: 'boom' } },
+    });
+  });
+
+  test('because the call was aborted → the reason of the signal', async () => {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    vi.stubGlobal('fetch', () => {
+      controller.abort(reason);
+      throw new Error('boom');
+    });
+    expect(await catchRejection(make({}).couriers.list({ signal: controller.signal }))).toBe(reason);
   });
 });
 
