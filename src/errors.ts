@@ -1,3 +1,4 @@
+import { setStack, tryRead } from './common/foreign.ts';
 import type { ValidationIssue } from './common/validation.ts';
 // Only types are imported, so that a program which uses only the errors does not load zod.
 import type { EndpointName } from './endpoints.ts';
@@ -22,7 +23,7 @@ function ownKind(errorClass: object): string | undefined {
 
 /**
  * The place where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. If an app has set
- * `Error.prepareStackTrace`, `stack` can be anything, such as a list of call sites.
+ * `Error.prepareStackTrace`, `stack` can be anything, such as a list of call sites, and reading it can throw.
  */
 export interface CallSite {
   readonly stack?: unknown;
@@ -85,10 +86,7 @@ export class TrackingError extends Error {
     Object.assign(this, call);
     // Without this, the stack would begin with `Error` instead of the name.
     if (callSite === undefined) Error.captureStackTrace(this, new.target);
-    else {
-      const value = `${this.name}: ${message}${readFrames(callSite)}`;
-      Object.defineProperty(this, 'stack', { value, configurable: true, writable: true });
-    }
+    else setStack(this, `${this.name}: ${message}${tryRead(() => readFrames(callSite), '')}`);
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

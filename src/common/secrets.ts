@@ -1,4 +1,4 @@
-import { MAX_CAUSES, readError } from './foreign.ts';
+import { MAX_CAUSES, readError, setStack } from './foreign.ts';
 
 const MASK = '[redacted]';
 
@@ -90,8 +90,7 @@ export class Secret {
     const { name, message, stack, code, cause } = error;
     const copy = new Error(this.mask(message));
     copy.name = this.mask(name);
-    // An own enumerable `stack` would be printed twice, so this property is not enumerable.
-    Object.defineProperty(copy, 'stack', { value: this.mask(shortenStack(stack)), configurable: true });
+    setStack(copy, this.mask(shortenStack(stack)));
     if (code !== '') Object.assign(copy, { code: this.mask(code) });
     if (cause !== undefined && remaining > 1) copy.cause = this.maskCause(cause, remaining - 1);
     return copy;

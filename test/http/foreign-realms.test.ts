@@ -141,13 +141,13 @@ describe('an error of any shape', () => {
     return error;
   }
 
-  describe('while `Error.prepareStackTrace` returns call sites', () => {
+  describe('while an app has set `Error.prepareStackTrace`', () => {
     const { prepareStackTrace } = Error;
     afterEach(() => {
       Error.prepareStackTrace = prepareStackTrace;
     });
 
-    test('a failure of the network → retried, and an error whose stack is a text with the line of the call', async () => {
+    test('to return call sites, a failure of the network → retried, and an error whose stack is a text with the line of the call', async () => {
       Error.prepareStackTrace = (_error, sites) => sites;
       const { client, requests } = makeClient(() => Promise.reject(reset()), { retry: { retries: 1 } });
       const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
@@ -156,6 +156,47 @@ describe('an error of any shape', () => {
       expect(error).toMatchObject({ name: 'ConnectionError' });
       expect(requests).toHaveLength(2);
       expect(stack).toMatch(/^ConnectionError: .*\n {4}at (?:.*\n)*.*foreign-realms\.test\.ts:\d+/);
+    });
+
+    const unreadable = { [Symbol.toPrimitive]: fail };
+    test.each<[what: string, prepare: () => unknown]>([
+      ['throw', fail],
+      ['return undefined', () => undefined],
+      ['return frames that cannot be read', () => [unreadable]],
+    ])('to %s, a failure of the network → retried, and a ConnectionError', async (_what, prepare) => {
+      Error.prepareStackTrace = prepare;
+      const { client, requests } = makeClient(() => Promise.reject(reset()), { retry: { retries: 1 } });
+      const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+      Error.prepareStackTrace = prepareStackTrace;
+      expect(error).toMatchObject({
+        name: 'ConnectionError',
+        message: expect.stringContaining('read ECONNRESET'),
+        stack: expect.stringMatching(/^ConnectionError: GET /),
+        cause: { code: 'ECONNRESET' },
+      });
+      expect(requests).toHaveLength(2);
+    });
+
+    test('to throw, wrong input → RequestValidationError, nothing sent', async () => {
+      Error.prepareStackTrace = fail;
+      const { client, requests } = makeClient(() => Promise.reject(reset()));
+      const error = await catchRejection(client.trackers.create({ trackingNumber: '' }));
+      Error.prepareStackTrace = prepareStackTrace;
+      expect(error).toMatchObject({ name: 'RequestValidationError' });
+      expect(requests).toEqual([]);
+    });
+
+    test('to throw, a poll whose requests fail → an error of this package', async () => {
+      Error.prepareStackTrace = fail;
+      const { client } = makeClient(() => Promise.reject(reset()));
+      const poll = client.trackers.poll('an-id', { maxConsecutiveErrors: 1 });
+      const error = await settleInVirtualTime(() => catchRejection(poll.next()));
+      Error.prepareStackTrace = prepareStackTrace;
+      expect(error).toMatchObject({
+        name: 'TrackingError',
+        message: expect.stringContaining('ECONNRESET'),
+        cause: { name: 'ConnectionError' },
+      });
     });
   });
 });
