@@ -91,6 +91,14 @@ export function listCauses(value: unknown, remaining = MAX_CAUSES): ErrorFields[
   return [error, ...(remaining > 0 ? listCauses(error.cause, remaining - 1) : [])];
 }
 
+/**
+ * Masks the user name and password of each URL in a text from outside, such as the URL of a proxy. Mask the API key first, because
+ * it can contain an `@`, and the rest of it would not be found.
+ */
+export function maskUserInfo(text: string): string {
+  return text.replace(/(\\?\/\\?\/)[^\s/"<>]+@/g, '$1[redacted]@');
+}
+
 /** Reads the fields of an error; undefined if the value is not an error. */
 export function readError(value: unknown): ErrorFields | undefined {
   if (!isError(value)) return undefined;

@@ -1,4 +1,4 @@
-import { MAX_CAUSES, readError, setStack } from './foreign.ts';
+import { MAX_CAUSES, maskUserInfo, readError, setStack } from './foreign.ts';
 
 const MASK = '[redacted]';
 
@@ -86,11 +86,11 @@ export class Secret {
   /** Copies the parts of a foreign error and its causes that are safe to log; the original may contain a request or a socket. */
   maskCause(value: unknown, remaining = MAX_CAUSES): unknown {
     const error = readError(value);
-    if (error === undefined) return this.mask(formatNonError(value));
+    if (error === undefined) return maskUserInfo(this.mask(formatNonError(value)));
     const { name, message, stack, code, cause } = error;
-    const copy = new Error(this.mask(message));
+    const copy = new Error(maskUserInfo(this.mask(message)));
     copy.name = this.mask(name);
-    setStack(copy, this.mask(shortenStack(stack)));
+    setStack(copy, maskUserInfo(this.mask(shortenStack(stack))));
     if (code !== '') Object.assign(copy, { code: this.mask(code) });
     if (cause !== undefined && remaining > 1) copy.cause = this.maskCause(cause, remaining - 1);
     return copy;
@@ -130,9 +130,8 @@ const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-
 
 /** Makes one printable line of a text. The caller must mask the text before, because the cut could leave half of a secret. */
 export function toPrintableLine(text: string, maxLength: number): string {
-  const line = text
-    // Cut before the search, so that a body of 64 MiB is not searched. `trim` may shorten the text, so keep four times the length.
-    .slice(0, maxLength * 4)
+  // Cut before the search, so that a body of 64 MiB is not searched. `trim` may shorten the text, so keep four times the length.
+  const line = maskUserInfo(text.slice(0, maxLength * 4))
     .replace(UNPRINTABLE, ' ')
     .trim();
   return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;

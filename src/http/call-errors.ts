@@ -1,4 +1,4 @@
-import { isOwnError, readError } from '../common/foreign.ts';
+import { isOwnError, maskUserInfo, readError } from '../common/foreign.ts';
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
 import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -185,7 +185,7 @@ export class CallErrors {
     if (error instanceof TrackingError && isOwnError(error)) return error;
     const { name, message } = readError(error) ?? {};
     const what = name === undefined ? kindOf(error) : `${name}: ${message}`;
-    return new TrackingError(`The limiter threw ${what}`, { cause: error, ...origin });
+    return new TrackingError(`The limiter threw ${maskUserInfo(what)}`, { cause: error, ...origin });
   }
 
   #origin(): TrackingErrorOptions {

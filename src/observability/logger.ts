@@ -1,6 +1,6 @@
 import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
-import { readError } from '../common/foreign.ts';
+import { maskUserInfo, readError } from '../common/foreign.ts';
 import { callGuarded, readEnvironment } from '../common/guarded.ts';
 import { hasMethods, quoteValue } from '../common/validation.ts';
 
@@ -60,7 +60,7 @@ export function resolveLogger(
     const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
     if (!isLogged) return () => {};
     return (message, fields) => {
-      const line = `[tracking-client] ${maskKey(message)}`;
+      const line = `[tracking-client] ${maskUserInfo(maskKey(message))}`;
       const printPlainLine = () => callGuarded(() => print(method, line, undefined));
       // If the fields cannot be written, such as a bigint as JSON, the line is logged without them.
       callGuarded(() => print(method, line, fields), fields && printPlainLine);

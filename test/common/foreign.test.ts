@@ -10,6 +10,7 @@ import {
   isSet,
   isUrl,
   listCauses,
+  maskUserInfo,
   readError,
 } from '../../src/common/foreign.ts';
 
@@ -166,4 +167,16 @@ test('listCauses, a cause that is its own cause → six errors', () => {
   const round = new Error('round');
   round.cause = round;
   expect(listCauses(round)).toHaveLength(6);
+});
+
+test.each(['//', '//a', '@', '//@', '//a/', '\\/'])(
+  'maskUserInfo, 4 MiB of %j again and again, without a user name in a URL → the same text',
+  (part) => {
+    const text = part.repeat(2 ** 22 / part.length);
+    expect(maskUserInfo(text) === text).toBe(true);
+  },
+);
+
+test('maskUserInfo, 4 MiB of URLs with a user name → masked everywhere', () => {
+  expect(maskUserInfo('//a:b@c '.repeat(2 ** 19))).toBe('//[redacted]@c '.repeat(2 ** 19));
 });

@@ -4,6 +4,7 @@ import { TrackingError } from '../../src/errors.ts';
 import { TRACKER } from '../contract/support/samples.ts';
 import { decodeAll, ENCODINGS } from '../support/encodings.ts';
 import { API_KEY, catchRejection, makeClient, type Step } from '../support/make-client.ts';
+import { settled } from '../support/settled.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 /** Prints everything that a log could show of a value, and more. */
@@ -244,6 +245,92 @@ describe.each(Object.entries(ENCODINGS))('a key that a server sends back, %s', (
     const shown = [everything(error), inspect(lines, { depth: 20, maxStringLength: null })];
     for (const text of shown) expect(decodeAll(text)).not.toContain(SPECIAL_KEY);
   });
+});
+
+describe('a URL with a user name and a password', () => {
+  const URL_TEXT = 'http://agent:pa55@w0rd#x@proxy.test:3128';
+
+  test.each<[where: string, failure: unknown, kept: string]>([
+    [
+      'the message',
+      new Error(`connect to ${URL_TEXT} failed`),
+      'connect to http://[redacted]@proxy.test:3128 failed',
+    ],
+    [
+      'the message of a tunnel',
+      Object.assign(new Error(`Failed to establish tunnel to a.test:443 via ${URL_TEXT} HTTP/1.1 407`), {
+        code: 'ERR_PROXY_TUNNEL',
+      }),
+      'via http://[redacted]@proxy.test:3128 HTTP/1.1 407',
+    ],
+    [
+      'a cause',
+      new TypeError('fetch failed', { cause: new Error(`no ${URL_TEXT}`) }),
+      '//[redacted]@proxy.test',
+    ],
+    ['a URL with escaped slashes', new Error(URL_TEXT.replaceAll('/', '\\/')), '[redacted]@proxy.test'],
+    ['a user name alone', new Error('no https://pa55@proxy.test'), 'no https://[redacted]@proxy.test'],
+    ['a rejection that is not an error', URL_TEXT, '//[redacted]@proxy.test'],
+  ])(
+    'in %s of a failure of fetch → masked in the error, its causes and the log',
+    async (_where, failure, kept) => {
+      const lines: unknown[] = [];
+      const log = (...args: unknown[]) => lines.push(args);
+      const logger = { debug: log, info: log, warn: log, error: log };
+      const { client } = makeClient(() => Promise.reject(failure), {
+        logger,
+        logLevel: 'debug',
+        retry: { retries: 1 },
+      });
+      const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
+      const shown = [error, ...lines].map(everything).join();
+      expect(shown).toContain(kept);
+      expect(shown).not.toMatch(/pa55|w0rd/);
+    },
+  );
+
+  test('an API key that contains an `@`, in a URL → the whole key is masked', async () => {
+    const apiKey = 'half-one@half-two';
+    const failure = new Error(`no https://a.test?key=${apiKey}`);
+    const { client } = makeClient(() => Promise.reject(failure), { apiKey, retry: false });
+    const shown = everything(await catchRejection(client.couriers.list()));
+    expect(shown).toContain('key=[redacted]');
+    expect(shown).not.toContain('half-');
+  });
+
+  test('in the error of a hook → masked in the log', async () => {
+    const lines: unknown[] = [];
+    const log = (...args: unknown[]) => lines.push(args);
+    const onDone = () => Promise.reject(new Error(`no ${URL_TEXT}`));
+    const logger = { debug: log, info: log, warn: log, error: log };
+    await makeClient(
+      { body: { data: [] } },
+      { logger, logLevel: 'warn', hooks: { onDone } },
+    ).client.couriers.list();
+    await settled();
+    expect(lines).toEqual([[expect.stringContaining('no http://[redacted]@proxy.test:3128')]]);
+  });
+
+  test('in an error of the service → masked in the message', async () => {
+    const errors = [{ code: 'validation_error', message: `webhookUrl ${URL_TEXT} is not valid` }];
+    const { client } = makeClient({ status: 422, body: { errors, data: null } });
+    const { message } = Object(await catchRejection(client.couriers.list()));
+    expect(message).toContain('webhookUrl http://[redacted]@proxy.test:3128 is not valid');
+  });
+
+  test('in an error of the `apiKey` function → masked in the cause', async () => {
+    const { client } = makeClient({}, { apiKey: () => Promise.reject(new Error(`no ${URL_TEXT}`)) });
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toMatchObject({ cause: { message: 'no http://[redacted]@proxy.test:3128' } });
+  });
+
+  test.each(['https://a.test/x@y', 'mail a@b.test // or c@d', 'https://a.test:443/?mail=a@b.test', '//@x'])(
+    '%j, which has no user name → unchanged',
+    async (text) => {
+      const { client } = makeClient(() => Promise.reject(new Error(text)), { retry: false });
+      expect(await catchRejection(client.couriers.list())).toMatchObject({ cause: { message: text } });
+    },
+  );
 });
 
 test('a failure of fetch with the key across the end of the reason → masked before it is cut', async () => {
