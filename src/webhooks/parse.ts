@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../common/event-keys.ts';
-import { isArrayBuffer, readError } from '../common/foreign.ts';
+import { isArrayBuffer, isPromise, readError } from '../common/foreign.ts';
 import {
   errorMap,
   formatPath,
   isJsonObject,
   kindOf,
   MAX_ISSUES,
+  PROMISE_RULE,
   safeParse,
   toValidationIssues,
   type ValidationIssue,
@@ -50,7 +51,7 @@ export interface ParsedWebhook {
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the invalid items, and the fields that break the schema
- * @throws WebhookParseError when text or bytes are not UTF-8 JSON
+ * @throws WebhookParseError when text or bytes are not UTF-8 JSON, or when the body is a Promise
  * @example
  * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
@@ -78,6 +79,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  */
 export function decodeBody(body: unknown): unknown {
+  if (isPromise(body)) throw new WebhookParseError(`\`body\` ${PROMISE_RULE}`);
   const text = isArrayBuffer(body) || ArrayBuffer.isView(body) ? decodeText(body) : body;
   let value = typeof text === 'string' ? parseJson(text) : text;
   // A JSON text can contain another one. If a framework has parsed the outer text, only the inner one is left. So parse both: the

@@ -11,7 +11,12 @@ import { PostgresDedupeStore } from 'tracking-client/postgres';
 import { RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
 import { buildTracker, createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { trackingHandlers } from 'tracking-client/testing/msw';
-import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  parseWebhook,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
 import { describe, expect, test } from 'vitest';
 
 const fake = createFakeTrackingService();
@@ -141,6 +146,16 @@ test.each<[string, () => unknown]>([
   expect(error).toBeInstanceOf(RequestValidationError);
   expect(error).toMatchObject({ message: expect.stringContaining(`\`${path}\` is a Promise; await it`) });
   expect(fake.requests).toHaveLength(sent);
+});
+
+test.each<[string, (body: unknown) => unknown]>([
+  ['parseWebhook', parseWebhook],
+  ['inbox.process', (body) => inbox.process(body, () => {})],
+])('%s, a Promise as the body → WebhookParseError', async (_, take) => {
+  for (const body of [promise, new Request('https://a.test', { method: 'POST', body: '{}' }).text()]) {
+    const message = '`body` is a Promise; await it';
+    expect(await catchError(() => take(body))).toMatchObject({ name: 'WebhookParseError', message });
+  }
 });
 
 test('a Promise in an object with methods, which is of another library → accepted', () => {
