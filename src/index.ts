@@ -32,6 +32,8 @@ export {
   TimeoutError,
   TrackingError,
 } from './errors.ts';
+export { advanceStatus, type ShipmentStatus, type StatusAdvance, type StatusNews } from './events/advance.ts';
+export { type DeliveryEstimate, deliveryEstimate, type ShipmentWithEstimates } from './events/estimate.ts';
 export {
   isNewerEvent,
   latestEvent,
@@ -47,6 +49,8 @@ export {
   STATUS_CODES,
   STATUS_MILESTONES,
 } from './events/statuses.ts';
+export { courierOf, daysInTransit, type ReportedTracking } from './events/transit.ts';
+export { describeMilestone, MILESTONE_WORDS } from './events/words.ts';
 export type { ApiPromise, WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot, LimiterOptions, RateLimitInfo } from './limiter/limiter.ts';
