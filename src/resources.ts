@@ -4,6 +4,8 @@ import { checkOptions, rejectOption } from './common/check-options.ts';
 import { canonicalJson } from './common/event-keys.ts';
 import { CALL_SHAPE } from './config/call-options.ts';
 import type { Config } from './config/config.ts';
+import { CourierList } from './couriers/courier-list.ts';
+import { type FindCouriersOptions, findCouriers } from './couriers/find.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { rememberCallSite } from './http/call-errors.ts';
 import { callEndpoint, startCall } from './http/execute.ts';
@@ -389,6 +391,7 @@ export class TrackingResource {
 /** The couriers that the service supports. */
 export class CouriersResource {
   readonly #config: Config;
+  readonly #list = new CourierList();
 
   /** @internal */
   constructor(config: Config) {
@@ -404,5 +407,21 @@ export class CouriersResource {
    */
   list(options?: RequestOptions): ApiPromise<Courier[]> {
     return callEndpoint(this.#config, 'couriers.list', {}, options);
+  }
+
+  /**
+   * Finds couriers by their code, name or country code. The first call reads the list of couriers, and all calls of this client use
+   * the same list for a day (docs/service.md 2.15).
+   *
+   * @param text - what to look for; case and accents are ignored, and an empty text finds all couriers
+   * @param options - `deprecated`, and `signal`, which ends the wait of this call
+   * @returns copies of the couriers, best first: those whose code or whose name is the text, those with a word that begins with the
+   * text in their name, those with the text in their code or name, and those of the country
+   * @throws ConfigurationError; the error of `list` if the list cannot be read, and then the next call reads it again
+   * @example
+   * const [courier] = await client.couriers.find('La Poste'); // its courierCode is fr-post
+   */
+  find(text: string, options: FindCouriersOptions = {}): Promise<Courier[]> {
+    return findCouriers(rememberCallSite(this.#config, this.find), this.#list, text, options);
   }
 }

@@ -38,3 +38,12 @@ export function linkedController(signal: AbortSignal | undefined): {
   const controller = new AbortController();
   return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal?.reason)) };
 }
+
+/** Waits for `work`. If `signal` aborts first, rejects with the signal's own reason, and `work` goes on. */
+export async function raceAbort<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  let unsubscribe = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    unsubscribe = onAbort(signal, () => reject(signal.reason));
+  });
+  return await Promise.race([work, aborted]).finally(unsubscribe);
+}

@@ -1,4 +1,4 @@
-import { onAbort } from './abort.ts';
+import { onAbort, raceAbort } from './abort.ts';
 import { refuseOption } from './check-options.ts';
 
 /**
@@ -88,11 +88,7 @@ export class SourceReader<T> {
     const item = this.#iterator.next();
     // A synchronous source needs no race, which would cost five promises for each item.
     if (!('then' in item)) return item;
-    let unsubscribe = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      unsubscribe = onAbort(signal, () => reject(signal.reason));
-    });
-    return await Promise.race([item, aborted]).finally(unsubscribe);
+    return await raceAbort(item, signal);
   }
 
   /** Calls `return` of the source and does not wait for it, because it may never settle. */

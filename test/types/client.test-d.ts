@@ -5,6 +5,7 @@ import type {
   BulkResult,
   Courier,
   EndpointName,
+  FindCouriersOptions,
   PerCallTracking,
   PollOnceOptions,
   PollUpdate,
@@ -99,6 +100,13 @@ test('resultsMany → an error, or results with their time', async () => {
   void client.trackers.resultsMany([5]);
   // @ts-expect-error -- an option of `pollMany`
   void client.trackers.resultsMany(['t'], { maxPerSecond: 1 });
+});
+
+test('couriers.find → couriers, and options of its own', () => {
+  expectTypeOf(client.couriers.find('post')).toEqualTypeOf<Promise<Courier[]>>();
+  expectTypeOf(client.couriers.find).parameter(1).toEqualTypeOf<FindCouriersOptions | undefined>();
+  // @ts-expect-error -- the request is shared, so it has no options of one caller
+  void client.couriers.find('post', { timeoutMs: 5 });
 });
 
 test('request → unknown, which the caller must check', () => {
