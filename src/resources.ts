@@ -4,6 +4,13 @@ import { checkOptions, rejectOption } from './common/check-options.ts';
 import { canonicalJson } from './common/event-keys.ts';
 import { CALL_SHAPE } from './config/call-options.ts';
 import type { Config } from './config/config.ts';
+import {
+  type CheckCouriersOptions,
+  type CourierCheck,
+  CourierChecks,
+  type CourierProblem,
+  checkCouriers,
+} from './couriers/check.ts';
 import { CourierList } from './couriers/courier-list.ts';
 import { type FindCouriersOptions, findCouriers } from './couriers/find.ts';
 import type { ApiPromise } from './http/api-promise.ts';
@@ -423,5 +430,39 @@ export class CouriersResource {
    */
   find(text: string, options: FindCouriersOptions = {}): Promise<Courier[]> {
     return findCouriers(rememberCallSite(this.#config, this.find), this.#list, text, options);
+  }
+
+  /**
+   * Checks whether the couriers of a creation request can find the shipment: the service also accepts a request that lacks a field
+   * which its courier needs, and the billed tracker may then stay pending for ever (docs/service.md 3.15). Nothing is refused:
+   * `trackers.create` does not call this method. It uses the list of `find`.
+   *
+   * @param input - the creation request; without a `courierCode` it has no problem, and the list is not read
+   * @param options - `signal`, which ends the wait of this call
+   * @returns the problems of each courier code, in the order of the codes
+   * @throws like `find`
+   * @example
+   * const problems = await client.couriers.check({ trackingNumber: 'LA680658838NL', courierCode: 'nl-post' });
+   * for (const { message } of problems) console.warn(message);
+   */
+  check(input: TrackerInput, options: CheckCouriersOptions = {}): Promise<CourierProblem[]> {
+    return checkCouriers(rememberCallSite(this.#config, this.check), this.#list, input, options);
+  }
+
+  /**
+   * Checks any number of creation requests as `check` does. Reads each input when you reach it.
+   *
+   * @param inputs - an iterable or async iterable of creation requests
+   * @param options - `signal`, which ends the stream
+   * @returns a stream with the problems of each input, in the order of the inputs
+   * @throws ConfigurationError at once; while you read, the error of `inputs`, the signal's reason on abort, and else like `find`
+   * @example
+   * for await (const { index, problems } of client.couriers.checkMany(rows)) if (problems.length > 0) report(index, problems);
+   */
+  checkMany(
+    inputs: TrackerInputs,
+    options: CheckCouriersOptions = {},
+  ): AsyncGenerator<CourierCheck, void, undefined> {
+    return new CourierChecks(rememberCallSite(this.#config, this.checkMany), this.#list, inputs, options);
   }
 }

@@ -35,20 +35,27 @@ function listCourier(courier: Courier): ListedCourier {
   };
 }
 
-async function readList(config: Config): Promise<readonly ListedCourier[]> {
+/** The list of couriers, and the same couriers by their folded codes. */
+interface ReadCouriers {
+  readonly listed: readonly ListedCourier[];
+  readonly byCode: ReadonlyMap<string, ListedCourier>;
+}
+
+async function readList(config: Config): Promise<ReadCouriers> {
   const couriers = await callEndpoint(config, 'couriers.list', {}, undefined);
-  return couriers.map(listCourier);
+  const listed = couriers.map(listCourier);
+  return { listed, byCode: new Map(listed.map((courier) => [courier.code, courier])) };
 }
 
 /** The couriers of the service, which are read once a day for all callers of a client. */
 export class CourierList {
-  #kept: { readonly list: Promise<readonly ListedCourier[]>; readonly requestedAt: number } | undefined;
+  #kept: { readonly list: Promise<ReadCouriers>; readonly requestedAt: number } | undefined;
 
   /**
    * @param config - the client; an error of the request names the place of the call that started it
    * @param signal - ends this wait, and not the request, because other callers may wait for it, too
    */
-  async read(config: Config, signal: AbortSignal | undefined): Promise<readonly ListedCourier[]> {
+  async read(config: Config, signal: AbortSignal | undefined): Promise<ReadCouriers> {
     signal?.throwIfAborted();
     const now = systemClock.now();
     if (this.#kept === undefined || now - this.#kept.requestedAt >= KEPT_FOR_MS) {

@@ -51,7 +51,7 @@ export async function findCouriers(
 ): Promise<Courier[]> {
   const { deprecated, signal } = checkOptions(findOptions, options, undefined, config);
   if (typeof text !== 'string') refuseOption('text', 'a string', text);
-  const couriers = await list.read(config, signal);
+  const { listed: couriers } = await list.read(config, signal);
   const folded = foldText(text);
   const ranked = couriers
     .filter(({ courier }) => deprecated || courier.isDeprecated !== true)

@@ -4,6 +4,8 @@ import type {
   BucketSnapshot,
   BulkResult,
   Courier,
+  CourierCheck,
+  CourierProblem,
   EndpointName,
   FindCouriersOptions,
   PerCallTracking,
@@ -107,6 +109,16 @@ test('couriers.find → couriers, and options of its own', () => {
   expectTypeOf(client.couriers.find).parameter(1).toEqualTypeOf<FindCouriersOptions | undefined>();
   // @ts-expect-error -- the request is shared, so it has no options of one caller
   void client.couriers.find('post', { timeoutMs: 5 });
+});
+
+test('couriers.check and checkMany → problems of four kinds', () => {
+  expectTypeOf(client.couriers.check(input)).toEqualTypeOf<Promise<CourierProblem[]>>();
+  expectTypeOf(client.couriers.checkMany([input])).toExtend<AsyncIterable<CourierCheck>>();
+  expectTypeOf<CourierProblem['problem']>().toEqualTypeOf<
+    'missing' | 'deprecated' | 'unknown' | 'not_sendable'
+  >();
+  // @ts-expect-error -- a text is no list of inputs
+  void client.couriers.checkMany('LA680658838NL');
 });
 
 test('request → unknown, which the caller must check', () => {
