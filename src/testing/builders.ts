@@ -13,7 +13,7 @@ import {
   buildTrackerRecord,
   buildTrackingRecord,
   buildWebhookTracker,
-  createCouriers,
+  createCommonCouriers,
   toPublicCourier,
 } from './service/trackers.ts';
 import {
@@ -149,6 +149,6 @@ export function buildProofOfDelivery(
  * @throws ConfigurationError for an invalid option
  */
 export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
-  const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };
+  const courier = createDeliveredTracker(options).pick(createCommonCouriers()) ?? { courierCode: 'us-post' };
   return { ...toPublicCourier(courier), ...overrides };
 }

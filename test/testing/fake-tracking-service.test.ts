@@ -12,7 +12,7 @@ describe('two fakes', () => {
     first.fake.couriers.pop();
     first.fake.fail('*', { status: 500 });
     const { couriers, trackers, requests, webhooks } = second.fake;
-    expect([trackers, requests, webhooks.history, couriers.length]).toEqual([[], [], [], 4]);
+    expect([trackers, requests, webhooks.history, couriers.length]).toEqual([[], [], [], 8]);
     expect(second.fake.shipment(NUMBER).events).toEqual([]);
     expect((await second.create()).status).toBe(201);
   });
@@ -62,7 +62,7 @@ describe('fake.reset', () => {
     const shipment = fake.shipment(NUMBER);
     fake.reset();
     expect([fake.requests, fake.trackers, fake.webhooks.history]).toEqual([[], [], []]);
-    expect([shipment.events, fake.couriers.length]).toEqual([[], 4]);
+    expect([shipment.events, fake.couriers.length]).toEqual([[], 8]);
     const again = await create();
     expect(again.text).toBe(first.text);
     expect(again.headers.get('ratelimit-remaining')).toBe('9');

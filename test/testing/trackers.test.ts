@@ -262,15 +262,18 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(await getMine()).toBe(id);
   });
 
-  it('the field that a courier requires → results exist, and are pushed', async () => {
-    const input = { courierCode: 'nl-post', destinationCountryCode: 'US' };
-    const { fake, countEvents, patch } = await withTracker(input);
-    fake.shipment(NUMBER).addEvent();
-    expect(await countEvents()).toBe(0);
-    await patch({ destinationPostCode: '94901' });
-    expect(await countEvents()).toBe(1);
-    expect(fake.webhooks.pending).toHaveLength(1);
-  });
+  it.each([['nl-post'], ['jp-post']])(
+    'the field that the courier %s requires → results exist, and are pushed',
+    async (courierCode) => {
+      const input = { courierCode, destinationCountryCode: 'US' };
+      const { fake, countEvents, patch } = await withTracker(input);
+      fake.shipment(NUMBER).addEvent();
+      expect(await countEvents()).toBe(0);
+      await patch({ destinationPostCode: '94901' });
+      expect(await countEvents()).toBe(1);
+      expect(fake.webhooks.pending).toHaveLength(1);
+    },
+  );
 });
 
 describe('POST /trackers/bulk', () => {

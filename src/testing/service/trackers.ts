@@ -34,10 +34,12 @@ export type Hints = ReturnType<typeof toHints>;
 export interface FakeCourier extends Courier {
   /** False for a courier that cannot be asked while a synchronous call waits (docs/service.md 1.12). Default true. */
   readonly supportsSynchronousFetch?: boolean | undefined;
+  /** True for a courier that needs the destination's post code, in the form of older lists (docs/service.md 3.15). Default: absent. */
+  readonly is_destination_postcode_required?: boolean | undefined;
 }
 
-export function createCouriers(): FakeCourier[] {
-  const courier = (courierCode: string, courierName: string, countryCode: string): FakeCourier => ({
+function courier(courierCode: string, courierName: string, countryCode: string | null): FakeCourier {
+  return {
     courierCode,
     courierName,
     website: null,
@@ -45,13 +47,32 @@ export function createCouriers(): FakeCourier[] {
     countryCode,
     requiredFields: null,
     isDeprecated: false,
-  });
+  };
+}
+
+/** The couriers from which `buildCourier` picks. */
+export function createCommonCouriers(): FakeCourier[] {
   const requiredFields = ['destinationPostCode', 'destinationCountryCode'];
   return [
     courier('us-post', 'USPS', 'US'),
     courier('fr-post', 'La Poste', 'FR'),
     { ...courier('cn-post', 'China Post', 'CN'), supportsSynchronousFetch: false },
     { ...courier('nl-post', 'PostNL', 'NL'), requiredFields },
+  ];
+}
+
+/** The couriers of a new fake: the common ones, and one for each peculiarity of the service's list (docs/service.md 2.15, 3.15). */
+export function createCouriers(): FakeCourier[] {
+  return [
+    ...createCommonCouriers(),
+    {
+      ...courier('account-express', 'Account Express ', null),
+      isPost: false,
+      requiredFields: ['courierAccount'],
+    },
+    { ...courier('no-fields-express', 'Östra Bud', 'SWE'), isPost: false, requiredFields: [] },
+    { ...courier('jp-post', '日本郵便', 'JP'), is_destination_postcode_required: true },
+    { ...courier('old-post', 'Old Mail', 'US'), isDeprecated: true },
   ];
 }
 
@@ -64,8 +85,13 @@ export function canRespond(couriers: readonly FakeCourier[], hints: Hints): bool
   // Couriers may also require `courierAccount`, but no request has such a field, so it never counts as missing.
   const isMissing = (field: string) =>
     (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
-  const lacksField = (code: string) =>
-    couriers.find(({ courierCode }) => courierCode === code)?.requiredFields?.some(isMissing) === true;
+  const lacksField = (code: string) => {
+    const courier = couriers.find(({ courierCode }) => courierCode === code);
+    const needsPostCode = courier?.is_destination_postcode_required === true;
+    return [...(courier?.requiredFields ?? []), ...(needsPostCode ? ['destinationPostCode'] : [])].some(
+      isMissing,
+    );
+  };
   return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
 }
 

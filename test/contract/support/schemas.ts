@@ -141,7 +141,8 @@ const courier = object({
   courierName: text,
   website: textOrNull,
   isPost: yesOrNo,
-  countryCode: alpha2,
+  // Declared as alpha-2, but the list of the service has a code of three letters, too.
+  countryCode: orNull(pattern(/^[A-Z]{2,3}$/)),
   requiredFields: orNull(list(oneOf('destinationPostCode', 'destinationCountryCode', 'courierAccount'))),
   isDeprecated: yesOrNo,
 });
