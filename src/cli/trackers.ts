@@ -364,11 +364,8 @@ export function addCouriers(program: Command, terminal: Terminal): void {
     .command('couriers [text]')
     .description('List all couriers, or those that match a text');
   addServiceFlags(command).action(async (text: string | undefined, flags: ServiceFlags) => {
-    const wanted = (text ?? '').toLowerCase();
-    const couriers = await createClient(flags, terminal).couriers.list({ signal: terminal.signal });
-    const found = couriers.filter(({ courierCode, courierName, countryCode }) =>
-      [courierCode, courierName, countryCode].some((value) => plain(value).toLowerCase().includes(wanted)),
-    );
+    const options = { deprecated: true, signal: terminal.signal };
+    const found = await createClient(flags, terminal).couriers.find(text ?? '', options);
     if (found.length === 0) {
       const what =
         text === undefined ? '' : ` with ${JSON.stringify(plain(text))} in its code, name or country`;

@@ -373,6 +373,15 @@ describe('couriers', () => {
     },
   );
 
+  it('a text without its accent → the best fit first, and deprecated couriers, too', async () => {
+    const { couriers } = connect(createFakeTrackingService({ limits: false }));
+    couriers.splice(0, couriers.length);
+    couriers.push({ courierCode: 'a-ostra', courierName: 'Kurir', isDeprecated: true });
+    couriers.push({ courierCode: 'b', courierName: 'Östra' });
+    const lines = (await runLine('couriers ostra --json')).lines();
+    expect(lines.map((line) => JSON.parse(line).courierCode)).toEqual(['b', 'a-ostra']);
+  });
+
   it('no text → all couriers with their required fields, also as JSON', async () => {
     connect(createFakeTrackingService({ limits: false }));
     const { stdout } = await runLine('couriers');
