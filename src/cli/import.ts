@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename, dirname, extname, join } from 'node:path';
 import cliProgress from 'cli-progress';
 import type { Command } from 'commander';
-import type { BulkSummary, TrackingClient } from 'tracking-client';
+import type { BulkSummary, CourierProblem, TrackerInput, TrackingClient } from 'tracking-client';
 import {
   type CsvInput,
   type FailuresFile,
@@ -28,6 +28,7 @@ interface ImportFlags extends ServiceFlags {
 
 const MAX_REASONS = 5;
 const MAX_FAULTS = 10;
+const MAX_LINES_SHOWN = 3;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
   ['created', 'new trackers'],
@@ -117,6 +118,50 @@ function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   return `${stem}.failures-${date}-${time}-${milliseconds}.csv`;
 }
 
+/** How many rows have a problem with their courier, and the first lines of these rows. */
+interface ProblemCount {
+  count: number;
+  readonly lines: number[];
+}
+
+/** Checks the couriers of rows. The rows are sent all the same, also if the list of couriers cannot be read. */
+function createCourierCheck(
+  { couriers }: TrackingClient,
+  terminal: Terminal,
+  onProblem: (problem: CourierProblem, line: number) => void,
+) {
+  const counts = new Map<string, ProblemCount>();
+  let hasFailed = false;
+  const check = async (input: TrackerInput, line: number): Promise<void> => {
+    if (hasFailed) return;
+    try {
+      for (const problem of await couriers.check(input, { signal: terminal.signal })) {
+        onProblem(problem, line);
+        const known = counts.get(problem.message) ?? { count: 0, lines: [] };
+        counts.set(problem.message, known);
+        known.count += 1;
+        if (known.lines.length < MAX_LINES_SHOWN) known.lines.push(line);
+      }
+    } catch (error) {
+      hasFailed = true;
+      if (!terminal.signal.aborted) terminal.warn(`The couriers are not checked: ${formatReason(error)}`);
+    }
+  };
+  return { check, counts };
+}
+
+function formatProblems(
+  counts: ReadonlyMap<string, ProblemCount>,
+  { colours, width }: Pick<Terminal, 'colours' | 'width'>,
+): string[] {
+  if (counts.size === 0) return [];
+  const lines = [...counts].map(([message, { count, lines }]) => {
+    const where = `(${count === 1 ? 'line' : 'lines'} ${lines.join(', ')}${count > lines.length ? ', …' : ''})`;
+    return wrap(`  ${String(count).padStart(6)}  `, `${plain(message)} ${colours.dim(where)}`, width);
+  });
+  return [colours.bold('Couriers'), ...lines];
+}
+
 async function importRows(
   client: TrackingClient,
   input: CsvInput,
@@ -138,6 +183,9 @@ async function importRows(
   /** The rows that were read and have no outcome yet. */
   const rows: Row[] = [];
   let change: string | undefined;
+  const couriers = createCourierCheck(client, terminal, (problem, line) => {
+    if (json) terminal.printJson({ line, ...problem });
+  });
   const inputs = async function* () {
     let count = 0;
     let lastLine = 1;
@@ -150,7 +198,9 @@ async function importRows(
         count += 1;
         lastLine = row.line;
         rows.push(row);
-        yield buildInput(row.cells, layout);
+        const input = buildInput(row.cells, layout);
+        await couriers.check(input, row.line);
+        yield input;
       }
       if (count < digests.length) noteChange();
     } catch (error) {
@@ -200,6 +250,7 @@ async function importRows(
   const screen = json ? { colours: errorColours, width: errorWidth } : terminal;
   const isDone = stop === undefined;
   for (const text of formatSummary(run.summary(), digests.length, failures, isDone, screen)) printLine(text);
+  for (const text of formatProblems(couriers.counts, screen)) printLine(text);
   if (isDone) return failures.count() > 0 ? EXIT.failed : EXIT.done;
   // The file that the user named for failed rows exists now.
   const isInTheWay = givenPath !== undefined && !overwrite && failures.count() > 0;

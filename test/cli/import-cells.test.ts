@@ -165,7 +165,7 @@ describe('marks of text', () => {
       );
     const { exitCode, fake, output } = await importRows(csv);
     expect([exitCode, output.stderr]).toEqual([0, '']);
-    expect(fake.requests[0]?.body).toEqual([
+    expect(fake.requests.at(-1)?.body).toEqual([
       {
         trackingNumber: number,
         title: 'a, "b"',

@@ -23,7 +23,7 @@ describe('import', () => {
     const recipient = { email: 'a@b.example' };
     const courierCode = ['us-post', 'cn-post'];
     expect(exitCode).toBe(0);
-    expect(fake.requests[0]?.body).toEqual([
+    expect(fake.requests.at(-1)?.body).toEqual([
       { trackingNumber: NUMBER, clientTrackerId: 'order-1', courierCode, recipient },
       { trackingNumber: 'LA680658838NL' },
     ]);
