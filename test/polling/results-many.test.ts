@@ -370,6 +370,8 @@ describe('options', () => {
   ])('ids that are %s → a ConfigurationError at once', (_, ids) => {
     const { client } = polledService(nothingNew);
     // @ts-expect-error -- no list of ids
-    expect(() => client.trackers.resultsMany(ids)).toThrow(/^Expected `ids` to be an iterable|^`ids` is a Promise; await it/);
+    expect(() => client.trackers.resultsMany(ids)).toThrow(
+      /^Expected `ids` to be an iterable|^`ids` is a Promise; await it/,
+    );
   });
 });
