@@ -49,7 +49,7 @@ const MAX_REASON_LENGTH = 300;
 
 /**
  * Makes the errors of one call. An error is complete when it is made: it has the facts of the call and the line of the caller, and
- * the key is masked in it. Abort reasons of the caller never come here, because the call rejects with them unchanged.
+ * the key is masked in it. If the caller aborts, the call rejects with the abort reason itself.
  */
 export class CallErrors {
   readonly #title: string;
@@ -135,7 +135,7 @@ export class CallErrors {
     return this.createConnectionError(cause, key, failure, 'an incomplete response');
   }
 
-  /** @param lastFailure - the failure of the previous attempt, if nothing was sent since */
+  /** @param lastFailure - the failure of the previous attempt, if the time is up in the queue or in a back-off */
   createTimeoutError(
     option: 'timeoutMs' | 'totalTimeoutMs',
     timeoutMs: number,

@@ -58,7 +58,7 @@ function callGlobalFetch(url: string, init: FetchInit): Promise<FetchResponse> {
   try {
     return globalThis.fetch(url, init);
   } catch (cause) {
-    // Some mocks throw if they do not expect the request.
+    // Some mocks throw if they do not expect the request. Their own words say more.
     if (readFetchFailure(cause, false, false).isPermanent) throw cause;
     const error = readError(cause);
     const what = error === undefined ? kindOf(cause) : `${error.name}: ${error.message}`;

@@ -27,10 +27,7 @@ export class Deadline {
   phase: TimeoutPhase = 'queue';
   /** True while a request was sent and its attempt has not ended. */
   isRequestOpen = false;
-  /**
-   * The failure of the previous attempt. If the time is up before the next request is sent, the failure becomes the `cause` of the
-   * TimeoutError.
-   */
+  /** The failure of the previous attempt. If the time is up in the queue or in a back-off, it becomes the `cause` of the TimeoutError. */
   lastFailure: TrackingError | undefined;
   readonly #errors: CallErrors;
   readonly #totalTimeoutMs: number | undefined;

@@ -79,7 +79,7 @@ export class CallFailure {
   }
 }
 
-/** A call on its way: what its four steps share. */
+/** A call on its way: what `execute`, `attempt`, `sendAndRead` and `prepareRetry` share. */
 interface Call<T> {
   readonly config: Config;
   readonly request: PreparedRequest<T>;
@@ -141,7 +141,7 @@ export async function execute<T>(
   }
 }
 
-/** Takes a permit, and sends the request within `timeoutMs`. */
+/** Takes a permit. Then gets the key, sends the request and reads the response, all within `timeoutMs`. */
 async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOutcome<T>> {
   const { config, request, options, facts, errors, deadline, report } = call;
   // After a freeze, the timer of the back-off fires before that of the deadline.
@@ -174,7 +174,7 @@ async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOut
   }
 }
 
-/** Goes on when its attempt has ended, so that the limiter also learns of a late response. */
+/** Keeps running after its attempt has ended, so that the limiter also learns of a late response. */
 async function sendAndRead<T>(
   { config, request, options, facts, errors, deadline, report, onSend }: Call<T>,
   permit: Permit | undefined,
