@@ -1,16 +1,12 @@
 // src/page.js
-import { latestEvent, parseOccurrenceDatetime, sortEvents } from 'tracking-client/events';
+import {
+  deliveryEstimate,
+  describeMilestone,
+  latestEvent,
+  parseOccurrenceDatetime,
+  sortEvents,
+} from 'tracking-client/events';
 
-const WORDS = {
-  pending: 'Waiting for news',
-  info_received: 'Announced',
-  in_transit: 'On its way',
-  out_for_delivery: 'Out for delivery',
-  failed_attempt: 'Delivery was tried',
-  available_for_pickup: 'Ready for pickup',
-  delivered: 'Delivered',
-  exception: 'Held up',
-};
 const STEPS = ['info_received', 'in_transit', 'out_for_delivery', 'delivered'];
 /** The step that the progress bar shows for a milestone that is not a step itself. */
 const STEP = {
@@ -58,7 +54,7 @@ function groupByDay(events) {
     const time = readTime(occurrenceDatetime);
     const where = readPlace(location);
     const place = where === '' ? '' : `<small>${escapeHtml(where)}</small>`;
-    const text = escapeHtml(status ?? WORDS[statusMilestone] ?? 'News') + place;
+    const text = escapeHtml(status ?? describeMilestone(statusMilestone ?? 'news')) + place;
     const item = `<li>${timeElement(time, time.clock)}<div>${text}</div></li>`;
     days.set(time.day, (days.get(time.day) ?? '') + item);
   }
@@ -69,7 +65,7 @@ function groupByDay(events) {
 function progress(milestone) {
   const reached = STEPS.indexOf(STEP[milestone] ?? milestone);
   const item = (step, index) =>
-    `<li${index <= reached ? ' class="done"' : ''}${index === reached ? ' aria-current="step"' : ''}>${WORDS[step]}</li>`;
+    `<li${index <= reached ? ' class="done"' : ''}${index === reached ? ' aria-current="step"' : ''}>${describeMilestone(step)}</li>`;
   return `<ol aria-label="Progress">${STEPS.map(item).join('')}</ol>`;
 }
 
@@ -125,11 +121,12 @@ export function shipmentPage({ tracker, shipment, events }) {
   const milestone = shipment?.statusMilestone ?? 'pending';
   const last = latestEvent(events);
   // The last event can be a scan that was noted after the delivery, so its status is not the title.
-  const title = escapeHtml(WORDS[milestone] ?? 'On its way');
+  const title = escapeHtml(describeMilestone(milestone));
   const isTrouble = milestone === 'exception' || milestone === 'failed_attempt';
-  const expected = milestone === 'delivered' ? undefined : shipment?.delivery?.estimatedDeliveryDate;
+  const { from, to } = (milestone !== 'delivered' && deliveryEstimate(shipment)) || {};
+  const days = [...new Set([from, to].filter(Boolean).map(dayElement))].join(' to ');
   const news = last === undefined ? 'No news yet' : `Last news: ${dayElement(last.occurrenceDatetime)}`;
-  const lead = expected ? `Expected: ${dayElement(expected)}` : news;
+  const lead = days ? `Expected: ${days}` : news;
   return `<!doctype html>
 <html lang="en">
 <head>

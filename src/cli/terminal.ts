@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { inspect, stripVTControlCharacters } from 'node:util';
 import pc from 'picocolors';
-import { parseOccurrenceDatetime, RequestValidationError, type TrackingEvent } from 'tracking-client';
+import {
+  deliveryEstimate,
+  parseOccurrenceDatetime,
+  RequestValidationError,
+  type Shipment,
+  type TrackingEvent,
+} from 'tracking-client';
 import { readError } from '../common/foreign.ts';
 import { wrap } from './layout.ts';
 
@@ -169,6 +175,13 @@ export function formatTime(occurrenceDatetime: unknown): string {
   const minutes = Math.floor(occurrence.timeMs / 60_000);
   const parts = [Math.floor(minutes / 60), minutes % 60];
   return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}${zone}`;
+}
+
+/** Formats when a shipment is expected: one time, or the beginning and the end of a window; empty if there is no estimate. */
+export function formatEstimate(shipment: Shipment | null | undefined): string {
+  const { from, to } = deliveryEstimate(shipment) ?? {};
+  const times = [from, to].filter((text) => text !== undefined).map((text) => formatTime(text).trim());
+  return [...new Set(times)].join(' to ');
 }
 
 export function formatClock(atMs: number, colours: Colours): string {

@@ -30,6 +30,7 @@ import {
   type Colours,
   CommandError,
   EXIT,
+  formatEstimate,
   formatMilestone,
   formatReason,
   formatTime,
@@ -174,8 +175,8 @@ function printTrackings(
     if (json || events.length === 0) continue;
     const title = colours.bold(plain(tracker?.trackingNumber ?? number));
     terminal.print(`${title}  ${formatMilestone(shipment?.statusMilestone, colours)}`);
-    const expected = shipment?.delivery?.estimatedDeliveryDate;
-    if (expected) terminal.print(`  expected ${formatTime(expected).trim()}`);
+    const expected = formatEstimate(shipment);
+    if (expected !== '') terminal.print(`  expected ${expected}`);
     for (const event of events) terminal.print(formatTimelineLine(event, terminal));
   }
   return hasEvents;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { formatTime, plain } from '../../src/cli/terminal.ts';
+import { formatEstimate, formatTime, plain } from '../../src/cli/terminal.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 describe('printJson', () => {
@@ -79,5 +79,20 @@ describe('plain', () => {
     ['a\u2028b', 'a b'],
   ])('%j → %j', (text, expected) => {
     expect(plain(text)).toBe(expected);
+  });
+});
+
+describe('formatEstimate', () => {
+  it.each([
+    [
+      'a window on two days',
+      { courierEstimatedDeliveryDate: { from: '2026-03-05', to: '2026-03-07' } },
+      /^5 Mar.* to 7 Mar/,
+    ],
+    ['one date', { estimatedDeliveryDate: '2026-03-05' }, /^5 Mar[^t]*$/],
+    ['a prediction', { aiPredictiveDeliveryDate: { from: '2026-03-05' } }, /^5 Mar/],
+    ['no estimate', {}, /^$/],
+  ])('%s → its times', (_what, delivery, text) => {
+    expect(formatEstimate({ delivery })).toMatch(text);
   });
 });

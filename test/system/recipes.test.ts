@@ -296,7 +296,7 @@ describe('page.md', () => {
       shipment: { statusMilestone: 'new' },
       events,
     });
-    expect(html).toContain('<h1>On its way</h1>');
+    expect(html).toContain('<h1>New</h1>');
   });
 });
 
