@@ -1,4 +1,3 @@
-import { setStack, tryRead } from './common/foreign.ts';
 import type { ValidationIssue } from './common/validation.ts';
 // Only types are imported, so that a program which uses only the errors does not load zod.
 import type { EndpointName } from './endpoints.ts';
@@ -86,7 +85,7 @@ export class TrackingError extends Error {
     Object.assign(this, call);
     // Without this, the stack would begin with `Error` instead of the name.
     if (callSite === undefined) Error.captureStackTrace(this, new.target);
-    else setStack(this, `${this.name}: ${message}${tryRead(() => readFrames(callSite), '')}`);
+    else setStack(this, `${this.name}: ${message}${readFrames(callSite)}`);
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -106,12 +105,28 @@ export class TrackingError extends Error {
   }
 }
 
+/**
+ * Sets the stack of an error that this package makes. V8 formats the previous stack when `stack` is redefined, and then calls
+ * `Error.prepareStackTrace`, which can throw, so `stack` is assigned first.
+ */
+export function setStack(error: Error, stack: string): void {
+  error.stack = stack;
+  // In Bun, an error without frames had no `stack`, and an enumerable one would be printed twice.
+  Object.defineProperty(error, 'stack', { enumerable: false });
+}
+
 /** Returns the lines below the first line of a stack; none if `Error.stackTraceLimit` is 0. */
-function readFrames({ stack }: CallSite): string {
-  if (Array.isArray(stack)) return stack.map((frame) => `\n    at ${frame}`).join('');
-  if (typeof stack !== 'string') return '';
-  const end = stack.indexOf('\n');
-  return end < 0 ? '' : stack.slice(end);
+function readFrames(callSite: CallSite): string {
+  try {
+    const { stack } = callSite;
+    if (Array.isArray(stack)) return stack.map((frame) => `\n    at ${frame}`).join('');
+    if (typeof stack !== 'string') return '';
+    const end = stack.indexOf('\n');
+    return end < 0 ? '' : stack.slice(end);
+  } catch {
+    // V8 formats the stack when it is read, and `Error.prepareStackTrace` of the app can throw.
+    return '';
+  }
 }
 
 const MAX_ISSUES_SHOWN = 3;

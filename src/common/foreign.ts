@@ -57,16 +57,6 @@ function getTag(value: unknown): string {
   return tryRead(() => Object.prototype.toString.call(value), '').slice('[object '.length, -1);
 }
 
-/**
- * Sets the stack of an error that this package makes. V8 formats the previous stack when `stack` is redefined, and then calls
- * `Error.prepareStackTrace`, which can throw, so `stack` is assigned first.
- */
-export function setStack(error: Error, stack: string): void {
-  error.stack = stack;
-  // In Bun, an error without frames had no `stack`, and an enumerable one would be printed twice.
-  Object.defineProperty(error, 'stack', { enumerable: false });
-}
-
 /** The fields of an error from outside. Fields that cannot be read, or that have another type, are empty. */
 export interface ErrorFields {
   readonly name: string;

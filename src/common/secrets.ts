@@ -1,4 +1,5 @@
-import { MAX_CAUSES, maskUserInfo, readError, setStack } from './foreign.ts';
+import { setStack } from '../errors.ts';
+import { MAX_CAUSES, maskUserInfo, readError } from './foreign.ts';
 
 const MASK = '[redacted]';
 
