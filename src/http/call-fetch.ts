@@ -71,8 +71,11 @@ function findProblem(response: unknown): string | undefined {
   if (typeof response !== 'object' || response === null) return `${kindOf(response)} instead of a response`;
   try {
     const { status, headers, body, text }: Partial<Record<keyof FetchResponse, unknown>> = response;
+    // A mock that returns one response for all calls: its body was read by the first call.
+    if (Reflect.get(response, 'bodyUsed') === true || Reflect.get(Object(body), 'locked') === true)
+      return 'a response whose body was read before; return a new response for each call';
     if (status === undefined) return 'an object without `status`';
-    if (typeof status !== 'number') return `a response whose \`status\` is ${kindOf(status)}`;
+    if (!Number.isInteger(status)) return `a response whose \`status\` is ${kindOf(status)}`;
     const isReadable = typeof text === 'function' || isStream(body);
     if (!isReadable) return 'a response without a `text` function and without a stream as `body`';
     return findHeaderProblem(headers);

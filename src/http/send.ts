@@ -1,4 +1,4 @@
-import { isBytes, isInstance } from '../common/foreign.ts';
+import { isBytes, isInstance, readError } from '../common/foreign.ts';
 import type { Secret } from '../common/secrets.ts';
 import { kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
@@ -83,6 +83,18 @@ export async function readResponse(
   }
 }
 
+/** @throws NoResponseError if `text` throws, because only a stub has a `text` function and no stream */
+async function readText(fetch: Config['fetch'], response: FetchResponse): Promise<unknown> {
+  try {
+    return await response.text();
+  } catch (cause) {
+    const { name = kindOf(cause), message = '' } = readError(cause) ?? {};
+    throw new NoResponseError(fetch, `returned a response whose \`text()\` failed: ${name}: ${message}`, {
+      cause,
+    });
+  }
+}
+
 /** Drops a byte order mark, which `Buffer.toString` would keep. */
 const decoder = new TextDecoder();
 
@@ -95,7 +107,7 @@ async function readBody(
   const { body } = response;
   // A stub of `fetch` may return a body that is not a stream.
   if (!isStream(body)) {
-    const text: unknown = await response.text();
+    const text: unknown = await readText(fetch, response);
     if (typeof text !== 'string')
       throw new NoResponseError(fetch, `returned a response whose \`text()\` is ${kindOf(text)}`);
     const isCut = text.length > maxResponseBytes;

@@ -117,6 +117,7 @@ export class MemoryDedupeStore implements DedupeStore {
   /** Forgets the least recently used keys until `keys` fit. Leased keys and `keys` themselves stay. */
   #makeRoom(keys: readonly string[], now: number): void {
     const newCount = keys.filter((key) => this.#keys.get(key) === undefined).length;
+    const wanted = new Set(keys);
     for (let unseen = this.size; this.size + newCount > this.#maxKeys; unseen -= 1) {
       const oldest = this.#keys.leastRecent();
       if (unseen === 0 || oldest === undefined) {
@@ -126,7 +127,7 @@ export class MemoryDedupeStore implements DedupeStore {
       }
       const [key, state] = oldest;
       this.#keys.delete(key);
-      if (isLeased(state, now) || keys.includes(key)) this.#keys.set(key, state);
+      if (isLeased(state, now) || wanted.has(key)) this.#keys.set(key, state);
     }
   }
 
