@@ -47,3 +47,34 @@ export async function raceAbort<T>(work: PromiseLike<T>, signal: AbortSignal): P
   });
   return await Promise.race([work, aborted]).finally(unsubscribe);
 }
+
+/** Like `linkedController`, but creates the controller only when its signal is read or it aborts, because creating one is slow. */
+export class LazyController {
+  #parent: AbortSignal | undefined;
+  #controller: AbortController | undefined;
+  #unsubscribe = () => {};
+
+  constructor(parent: AbortSignal | undefined) {
+    this.#parent = parent;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const { controller, unsubscribe } = linkedController(this.#parent);
+      this.#controller = controller;
+      this.#unsubscribe = unsubscribe;
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+
+  /** From now on, the controller does not abort with its parent any more. */
+  unlink(): void {
+    this.#unsubscribe();
+    this.#parent = undefined;
+  }
+}

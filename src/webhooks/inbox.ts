@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { linkedController } from '../common/abort.ts';
+import { LazyController } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
 import { isDate } from '../common/foreign.ts';
@@ -240,7 +240,8 @@ export class WebhookInbox {
     // After an abort no callback is called any more. The next delivery gives the event to `onDeadLetter`.
     if (!isClaimed(item) || signal?.aborted) return;
     const { event, message, key } = item;
-    const callback = (context: CallbackContext) => onDeadLetter(event, { ...context, message, key, error });
+    const callback = (context: CallbackContext) =>
+      onDeadLetter(event, Object.assign(context, { message, key, error }));
     const state = await this.#call(lease, [item], 'deadLettered', callback, signal);
     if (isClaimed(item)) item.state = state;
   }
@@ -255,10 +256,15 @@ export class WebhookInbox {
   ): Promise<ItemState> {
     if (signal?.aborted) return 'interrupted';
     const { callbackTimeoutMs, onError } = this.#settings;
-    const { controller, unsubscribe } = linkedController(signal);
+    const controller = new LazyController(signal);
     lease.watch(controller);
-    const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
-    const context = { attempt, signal: controller.signal, account: items[0]?.account };
+    const context = {
+      attempt: items.reduce((max, item) => Math.max(max, item.attempt), 1),
+      get signal() {
+        return controller.signal;
+      },
+      account: items[0]?.account,
+    };
     try {
       await callWithTimeout(() => callback(context), callbackTimeoutMs, controller);
     } catch (error) {
@@ -269,7 +275,7 @@ export class WebhookInbox {
       onError(error, doneState === 'handled' ? 'callback' : 'deadLetter', getKeys(items));
       return 'failed';
     } finally {
-      unsubscribe();
+      controller.unlink();
       lease.watch(undefined);
     }
     // The items are committed even if another receiver took them over.
@@ -351,7 +357,7 @@ async function callOnOther(
 async function callWithTimeout(
   callback: () => unknown,
   timeoutMs: number,
-  controller?: AbortController,
+  controller?: LazyController,
 ): Promise<void> {
   const returned = callback();
   // What is not a promise has ended, so it needs no timer.

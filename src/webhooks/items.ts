@@ -51,7 +51,7 @@ export interface Job {
   /** The name of the tracker. Jobs of the same tracker are handled in their order. */
   readonly tracker: string;
   readonly items: readonly WorkItem[];
-  /** Calls the callback with those items that were claimed. */
+  /** Calls the callback with those items that were claimed. Adds to the context, because a copy would read its signal. */
   readonly call: (items: readonly WorkItem[], context: CallbackContext) => unknown;
 }
 
@@ -121,7 +121,7 @@ export function planJobs(
       jobs.push({
         tracker: getTrackerName(message.tracker),
         items: [createItem(key, account, message, undefined)],
-        call: (_, context) => onProofOfDelivery(message, { ...context, key }),
+        call: (_, context) => onProofOfDelivery(message, Object.assign(context, { key })),
       });
     } else if (message.kind === 'events' && onEvents !== undefined) {
       jobs.push({
@@ -130,7 +130,7 @@ export function planJobs(
         call: (items, context) =>
           onEvents(
             { ...message, events: items.flatMap(({ event }) => event ?? []) },
-            { ...context, keys: getKeys(items) },
+            Object.assign(context, { keys: getKeys(items) }),
           ),
       });
     } else if (message.kind === 'events' && onEvent !== undefined) {
@@ -150,7 +150,7 @@ export function planJobs(
       jobs.push({
         tracker,
         items: [item],
-        call: (_, context) => onEvent?.(event, { ...context, message, key }),
+        call: (_, context) => onEvent?.(event, Object.assign(context, { message, key })),
       });
     }
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { LazyController } from '../common/abort.ts';
 import { ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, callStore, checkClaims, StoreTimeoutError } from './dedupe-store.ts';
@@ -33,7 +34,7 @@ export class Lease {
   readonly #timer = new ReschedulableTimer(() => this.#onTimer());
   #lostBecause: TrackingError | undefined;
   /** The controller of the callback that runs. */
-  #callback: AbortController | undefined;
+  #callback: LazyController | undefined;
   /** The calls of claims that timed out. */
   readonly #lateClaims: Promise<unknown>[] = [];
   #endsAt = 0;
@@ -50,7 +51,7 @@ export class Lease {
   }
 
   /** Aborts the controller of a callback if the lease is lost before the callback has ended. */
-  watch(callback: AbortController | undefined): void {
+  watch(callback: LazyController | undefined): void {
     this.#callback = callback;
     if (this.#lostBecause !== undefined) callback?.abort(this.#lostBecause);
   }
@@ -68,7 +69,7 @@ export class Lease {
       this.#settings.onError(error, 'claim', getKeys(this.#items));
       setState(this.#items, 'unavailable');
     }
-    if (this.claimed.length > 0) this.#setTimer();
+    if (this.#items.some(isClaimed)) this.#setTimer();
   }
 
   /** Renews the lease if half of it is over, for example after failed renewals. Resolves to false if the store fails. */

@@ -116,6 +116,7 @@ export class MemoryDedupeStore implements DedupeStore {
 
   /** Forgets the least recently used keys until `keys` fit. Leased keys and `keys` themselves stay. */
   #makeRoom(keys: readonly string[], now: number): void {
+    if (this.size + keys.length <= this.#maxKeys) return;
     const newCount = keys.filter((key) => this.#keys.get(key) === undefined).length;
     const wanted = new Set(keys);
     for (let unseen = this.size; this.size + newCount > this.#maxKeys; unseen -= 1) {

@@ -1,8 +1,13 @@
 import { expect, test, vi } from 'vitest';
-import { createWebhookHandler, MemoryDedupeStore, type WebhookReport } from '../../src/webhooks/index.ts';
+import {
+  createWebhookHandler,
+  type EventContext,
+  MemoryDedupeStore,
+  type WebhookReport,
+} from '../../src/webhooks/index.ts';
 import { deferred } from '../support/deferred.ts';
 import { post, SECRET } from './make-handler.ts';
-import { makeInbox, payload } from './support.ts';
+import { makeInbox, payload, TWO } from './support.ts';
 
 const COUNT = 1_000;
 const EVENTS = Array.from({ length: COUNT }, (_, index) => ({ eventId: String(index) }));
@@ -78,4 +83,39 @@ test('twice as many events → twice as many events searched, not four times as 
   };
   const few = await count(EVENTS.slice(0, 400));
   expect(await count(EVENTS.slice(0, 800))).toBeLessThan(few * 2.5);
+});
+
+test('callbacks that do not read their signal → no listener is added to the signal of the call', async () => {
+  const { signal } = new AbortController();
+  const addEventListener = vi.spyOn(signal, 'addEventListener');
+  await makeInbox().process(TWO, async () => {}, { signal });
+  expect(addEventListener).not.toHaveBeenCalled();
+});
+
+test('a copy of the context → contains the signal, and the keys that were added', async () => {
+  const controller = new AbortController();
+  const seen: unknown[] = [];
+  const onEvent = (_event: unknown, context: EventContext) => {
+    const { signal, key } = { ...context };
+    controller.abort(key);
+    seen.push(signal.aborted, signal.reason === key);
+  };
+  await makeInbox().process(TWO, onEvent, { signal: controller.signal });
+  expect(seen).toEqual([true, true]);
+});
+
+test('a signal that is read only after the callback timed out → aborted with the reason', async () => {
+  const gate = deferred();
+  const inbox = makeInbox({ callbackTimeoutMs: 1 });
+  let late: unknown;
+  const report = await inbox.process(
+    { trackerId: 't1', events: [{ eventId: 'e1' }] },
+    async (_event, context) => {
+      await gate.promise;
+      late = context.signal.reason;
+    },
+  );
+  gate.resolve();
+  await vi.waitFor(() => expect(late).toBe(report.failures[0]?.error));
+  expect(report.outcome).toBe('failed');
 });

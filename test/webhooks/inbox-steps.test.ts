@@ -52,9 +52,13 @@ describe('a signal that throws once', () => {
   test('after the claim → rejects with the error, and the next delivery counts no attempt', async () => {
     const store = new MemoryDedupeStore();
     const inbox = new WebhookInbox({ store, onError: () => {} });
-    const signal = new AbortController().signal;
-    vi.spyOn(signal, 'addEventListener').mockImplementationOnce(() => {
-      throw failure;
+    const { signal } = new AbortController();
+    const claim = store.claim.bind(store);
+    vi.spyOn(store, 'claim').mockImplementationOnce(async (...parameters) => {
+      vi.spyOn(signal, 'aborted', 'get').mockImplementationOnce(() => {
+        throw failure;
+      });
+      return claim(...parameters);
     });
     const attempts: number[] = [];
     const onEvent = (_event: unknown, { attempt }: { attempt: number }) => void attempts.push(attempt);
