@@ -254,8 +254,7 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
   const limitsItself = Number.isFinite(commandTimeoutMs) && commandTimeoutMs > 0;
   return {
     ...settings,
-    // A store in memory never waits, so it needs no timer for each call.
-    needsTimeLimit: !limitsItself && !(store instanceof MemoryDedupeStore),
+    needsTimeLimit: !limitsItself && !isMemoryStore(store),
     storeTimeoutMs: limitsItself ? Math.min(commandTimeoutMs, MAX_TIMER_MS) : DEFAULT_STORE_TIMEOUT_MS,
     maxAttempts: maxAttempts ?? 10,
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
@@ -263,4 +262,10 @@ export function resolveInboxOptions(options: WebhookInboxOptions) {
     // Each field is reported to `onError` once, because a field that the service changed breaks the schema in every webhook.
     knownMismatches: new Set<string>(),
   };
+}
+
+/** A store in memory never waits, so it needs no timer for each call. A method of a subclass or a mock may wait. */
+function isMemoryStore(store: DedupeStore): boolean {
+  const { claim, commit, release } = MemoryDedupeStore.prototype;
+  return store.claim === claim && store.commit === commit && store.release === release;
 }

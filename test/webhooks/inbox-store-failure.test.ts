@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TrackingError } from '../../src/errors.ts';
-import type { Claim } from '../../src/webhooks/index.ts';
+import { type Claim, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import {
   buildKey,
   E1,
@@ -266,5 +266,23 @@ describe('a store that hangs', () => {
     await vi.advanceTimersByTimeAsync(20_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     expect(store.operations.filter((operation) => operation === 'commit')).toHaveLength(4);
+  });
+});
+
+describe('a memory store that was changed and hangs', () => {
+  class SubclassedStore extends MemoryDedupeStore {
+    override claim = hang;
+  }
+
+  test.each<[string, () => MemoryDedupeStore]>([
+    ['a subclass', () => new SubclassedStore()],
+    [
+      'a store with a method that was replaced',
+      () => Object.assign(new MemoryDedupeStore(), { claim: hang }),
+    ],
+  ])('%s → outcome unavailable after the time limit', async (_title, makeStore) => {
+    const processing = makeInbox({ store: makeStore() }).process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect(await processing).toMatchObject({ outcome: 'unavailable' });
   });
 });
