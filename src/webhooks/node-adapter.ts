@@ -27,9 +27,13 @@ interface FastifyLikeReply {
   getHeaders?(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
 }
 
+type Next = (error?: unknown) => void;
+
 /** A request listener of `node:http`, a handler of Express, and a handler of Fastify in one. */
 export interface NodeHandler {
-  (request: NodeRequest, response: ServerResponse, next?: (error?: unknown) => void): Promise<void>;
+  /** Returns no promise: h3 waits for the promise of a middleware, and then ignores an error that went to `next`. */
+  (request: NodeRequest, response: ServerResponse, next: Next): void;
+  (request: NodeRequest, response: ServerResponse): Promise<void>;
   (request: FastifyLikeRequest, reply: FastifyLikeReply): Promise<void>;
 }
 
@@ -42,17 +46,18 @@ const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
  * read and not kept, reading the request fails with a `ConfigurationError`, which also goes to `next`.
  *
  * @param handler - usually from `createWebhookHandler`
- * @returns a listener or route handler; an error of `handler` goes to `next`, or becomes a 500
+ * @returns a listener or route handler; an error of `handler` goes to `next`, or becomes a 500. It returns no promise if it is called
+ * with `next`
  * @example
  * app.all('/webhooks', toNodeHandler(webhooks)); // Express and Fastify
  * createServer(toNodeHandler(webhooks)).listen(3000); // node:http
  */
 export function toNodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
-  return async (
+  async function answer(
     incoming: NodeRequest | FastifyLikeRequest,
     reply: ServerResponse | FastifyLikeReply,
-    next?: (error?: unknown) => void,
-  ) => {
+    next?: Next,
+  ): Promise<void> {
     const parsed = incoming.rawBody ?? incoming.body;
     const { request, response } = unwrap(incoming, reply);
     try {
@@ -61,7 +66,23 @@ export function toNodeHandler(handler: (request: Request) => Promise<Response>):
       if (next !== undefined) next(error);
       else if (!response.headersSent) response.writeHead(500, { connection: 'close' }).end();
     }
-  };
+  }
+
+  function listener(request: NodeRequest, response: ServerResponse, next: Next): void;
+  function listener(
+    request: NodeRequest | FastifyLikeRequest,
+    reply: ServerResponse | FastifyLikeReply,
+  ): Promise<void>;
+  function listener(
+    request: NodeRequest | FastifyLikeRequest,
+    reply: ServerResponse | FastifyLikeReply,
+    next?: Next,
+  ): Promise<void> | undefined {
+    const answered = answer(request, reply, next);
+    return next === undefined ? answered : undefined;
+  }
+
+  return listener;
 }
 
 /** Only the reply identifies Fastify: a body parser of Express may set `raw` on the request. */
@@ -86,7 +107,7 @@ async function serve(
   incoming: NodeRequest,
   parsed: unknown,
   outgoing: ServerResponse,
-  next: ((error?: unknown) => void) | undefined,
+  next: Next | undefined,
 ): Promise<void> {
   if (FORBIDDEN_METHODS.has(incoming.method ?? '')) {
     await send(

@@ -27,6 +27,15 @@ async function receive(incoming: IncomingMessage, handler: (request: Request) =>
   return response;
 }
 
+/** Hands a request to an adapted handler as Express does, and waits until nothing happens any more. */
+async function receiveWithNext(incoming: IncomingMessage, handler: (request: Request) => Promise<Response>) {
+  const response = new ServerResponse(incoming);
+  const next = vi.fn();
+  const returned: unknown = toNodeHandler(handler)(incoming, response, next);
+  await settled();
+  return { response, next, returned };
+}
+
 describe('the stream of a body', () => {
   test('a reader that cancels early → the rest is discarded, and nothing is added to the closed stream', async () => {
     const incoming = makeIncoming();
@@ -134,9 +143,8 @@ describe('a body that other code has read and not kept', () => {
 
   test('a host with next → the error goes to onRefused and to next', async () => {
     const incoming = await readRequest();
-    const [next, onRefused] = [vi.fn(), vi.fn()];
-    const response = new ServerResponse(incoming);
-    await toNodeHandler(makeHandler({ onRefused }))(incoming, response, next);
+    const onRefused = vi.fn();
+    const { response, next } = await receiveWithNext(incoming, makeHandler({ onRefused }));
     expect(response.headersSent).toBe(false);
     expect(next).toHaveBeenCalledExactlyOnceWith(isMisread);
     expect(onRefused).toHaveBeenCalledExactlyOnceWith(isMisread, expect.any(Request));
@@ -157,17 +165,14 @@ describe('a body that other code has read and not kept', () => {
 
   test('a wrong secret → 401, because the body does not matter', async () => {
     const incoming = await readRequest();
-    const next = vi.fn();
-    const response = new ServerResponse(incoming);
     const handler = makeHandler({ secret: 'another', onRefused: () => {} });
-    await toNodeHandler(handler)(incoming, response, next);
+    const { response, next } = await receiveWithNext(incoming, handler);
     expect([response.statusCode, next.mock.calls]).toEqual([401, []]);
   });
 
   test('another handler that does not read the body → its response is sent', async () => {
     const incoming = await readRequest();
-    const response = new ServerResponse(incoming);
-    await toNodeHandler(async () => new Response(null, { status: 204 }))(incoming, response, vi.fn());
+    const { response } = await receiveWithNext(incoming, async () => new Response(null, { status: 204 }));
     expect(response.statusCode).toBe(204);
   });
 });
@@ -264,11 +269,9 @@ test('HEAD → the request has no body', async () => {
 describe('a handler that throws', () => {
   const failing = () => Promise.reject(new Error('bug'));
 
-  test('a host with next → the error goes to next, and nothing is sent', async () => {
-    const incoming = makeIncoming();
-    const response = new ServerResponse(incoming);
-    const next = vi.fn();
-    await toNodeHandler(failing)(incoming, response, next);
+  test('a host with next → the error goes to next, nothing is sent, and no promise is returned', async () => {
+    const { response, next, returned } = await receiveWithNext(makeIncoming(), failing);
+    expect(returned).toBeUndefined();
     expect(next.mock.calls).toEqual([[new Error('bug')]]);
     expect(response.headersSent).toBe(false);
   });
@@ -346,7 +349,8 @@ describe('a sender that has hung up', () => {
     const response = new ServerResponse(incoming);
     response.destroy();
     const next = vi.fn();
-    await toNodeHandler(makeHandler())(incoming, response, next);
+    toNodeHandler(makeHandler())(incoming, response, next);
+    await settled();
     expect(next).not.toHaveBeenCalled();
   });
 });
