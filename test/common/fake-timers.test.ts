@@ -95,7 +95,7 @@ describe.each(runners)('timers of %s', (_, { install, tick, uninstall, now }) =>
     const waiting = client.couriers.list();
     await settled();
     expect(requests).toHaveLength(0);
-    await pass(2_000);
+    await pass(3_000);
     await waiting;
     expect(requests).toHaveLength(1);
   });
