@@ -132,6 +132,7 @@ describe.each(runners)('timers of %s', (_, { install, tick, uninstall, now }) =>
     const store = new ScriptedStore();
     store.on('claim', hangs);
     const processing = makeInbox({ store }).process(E1, () => {});
+    await settled();
     await pass(4_500);
     expect((await processing).outcome).toBe('unavailable');
   });
