@@ -1,8 +1,15 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { HOSTS, type Host, MIB } from './webhook-hosts.ts';
 import { buildPayload, connectClient, SECRET, type Sent } from './webhook-loopback.ts';
+
+// Hono replaces these classes for the whole process, and srvx, which h3 2 uses, does not know the other `Response`.
+const { Request, Response } = globalThis;
+afterAll(() => {
+  Object.defineProperty(globalThis, 'Request', { value: Request });
+  Object.defineProperty(globalThis, 'Response', { value: Response });
+});
 
 async function receiver({ start }: Host, handle: (eventId: unknown) => unknown = () => {}) {
   const handled: unknown[] = [];
