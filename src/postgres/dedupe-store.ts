@@ -19,8 +19,14 @@ import { buildStatements } from './table.ts';
 const MAX_PURGED_AT_ONCE = 10_000;
 /** Pause of a commit or a release that met a locked row: other receivers lock rows for a few milliseconds. */
 const LOCKED_PAUSE_MS = 250;
+/** A claim waits this long for a key that another transaction has inserted and not committed. */
+const INSERT_WAIT_MS = 20;
+/** The parts of such a claim wait only this long, because that transaction has made the claim wait before. */
+const PART_WAIT_MS = 10;
 /** A claim that met an uncommitted key is sent again in this many parts. */
-const PARTS = 8;
+const PARTS = 16;
+/** Another receiver usually needs less than this to insert one key of many. */
+const INSERT_MS_PER_KEY = 0.1;
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
 /** The table does not exist, a right is missing, or there is no such schema; a missing right can cause each of these errors. */
@@ -62,6 +68,9 @@ interface ClaimRequest {
   readonly retainMs: number;
 }
 
+/** `locked` if the lease of the claimant is neither renewed nor lost. */
+type ClaimResult = Claim | 'locked';
+
 interface ReleaseRequest {
   readonly key: string;
   readonly token: string;
@@ -97,7 +106,7 @@ export class PostgresDedupeStore implements DedupeStore {
   readonly commandTimeoutMs: number;
   readonly #pool: Queryable;
   readonly #statements: ReturnType<typeof buildStatements>;
-  readonly #claim: Send<ClaimRequest, Claim | 'locked'>;
+  readonly #claim: Send<ClaimRequest, ClaimResult | Promise<ClaimResult>>;
   readonly #commit: Send<CommitRequest, boolean>;
   readonly #release: Send<ReleaseRequest, boolean>;
 
@@ -110,7 +119,7 @@ export class PostgresDedupeStore implements DedupeStore {
     this.commandTimeoutMs = commandTimeoutMs;
     this.#pool = pool;
     this.#statements = buildStatements(table);
-    this.#claim = batched(commandTimeoutMs, (requests) => this.#sendClaims(requests));
+    this.#claim = batched(commandTimeoutMs, (requests) => this.#claimTogether(requests));
     this.#commit = batched(commandTimeoutMs, (requests) => this.#sendCommits(requests));
     this.#release = batched(commandTimeoutMs, (requests) => this.#sendReleases(requests));
     reportDriverErrors('PostgreSQL', pool);
@@ -153,7 +162,7 @@ export class PostgresDedupeStore implements DedupeStore {
     ...[keys, { token, leaseMs, retainMs = 0 }]: Parameters<DedupeStore['claim']>
   ): Promise<readonly Claim[]> {
     const requests = keys.map((key) => ({ key: toStoredKey(key), token, leaseMs, retainMs }));
-    const claims = await this.#limit(() => this.#claim(requests));
+    const claims = await this.#limit(async () => Promise.all(await this.#claim(requests)));
     return claims.map((claim) => {
       if (claim === 'locked') throw buildLockedError('renew the lease of');
       return claim;
@@ -172,13 +181,28 @@ export class PostgresDedupeStore implements DedupeStore {
     await this.#limit(() => sendTwice(this.#release, requests, 'release'));
   }
 
-  async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly (Claim | 'locked')[]> {
+  /** If a key is uncommitted, resolves before the claims do, so that the next statement does not wait for them. */
+  async #claimTogether(
+    requests: readonly ClaimRequest[],
+  ): Promise<readonly (ClaimResult | Promise<ClaimResult>)[]> {
+    const claims = await this.#sendClaims(requests, INSERT_WAIT_MS);
+    if (claims !== undefined) return claims;
+    const later = this.#claimInParts(requests);
+    return requests.map(async (_, index) => (await later)[index] ?? BUSY);
+  }
+
+  /** Resolves to undefined if another transaction has inserted one of the keys and does not commit within `waitMs`. */
+  async #sendClaims(
+    requests: readonly ClaimRequest[],
+    waitMs: number,
+  ): Promise<readonly ClaimResult[] | undefined> {
     let rows: readonly Row[];
     try {
-      rows = await this.#run('claim', ...toColumns(requests, 'key', 'token', 'leaseMs'));
+      const columns = toColumns(requests, 'key', 'token', 'leaseMs');
+      rows = await this.#run('claim', ...columns, String(waitMs));
     } catch (error) {
       if (getSqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
-      return this.#claimInParts(requests);
+      return undefined;
     }
     const states = new Map(rows.map((row) => [row['key'], row]));
     // The retention begins again only if a tenth of it has passed, so that few duplicates cost a write.
@@ -193,13 +217,23 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   /** Another transaction has inserted one of the keys and not committed: find it in smaller and smaller parts, and claim the others. */
-  async #claimInParts(requests: readonly ClaimRequest[]): Promise<readonly (Claim | 'locked')[]> {
+  async #claimInParts(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
     if (requests.length === 1) return [BUSY];
     const size = Math.ceil(requests.length / PARTS);
     const parts: ClaimRequest[][] = [];
     for (let start = 0; start < requests.length; start += size)
       parts.push(requests.slice(start, start + size));
-    return (await Promise.all(parts.map((part) => this.#sendClaims(part)))).flat();
+    const answers = await Promise.all(parts.map((part) => this.#sendClaims(part, PART_WAIT_MS)));
+    const waiting = parts.filter((_, index) => answers[index] === undefined).flat();
+    if (size > 1 && waiting.length > requests.length / 4) {
+      // Probably another receiver is inserting the same keys. When it is done, one statement answers all.
+      const waitMs = Math.max(INSERT_WAIT_MS, Math.ceil(waiting.length * INSERT_MS_PER_KEY));
+      const claims = (await this.#sendClaims(waiting, waitMs))?.slice();
+      if (claims !== undefined)
+        return parts.flatMap((part, index) => answers[index] ?? claims.splice(0, part.length));
+    }
+    const claims = parts.map((part, index) => answers[index] ?? this.#claimInParts(part));
+    return (await Promise.all(claims)).flat();
   }
 
   async #sendCommits(requests: readonly CommitRequest[]): Promise<readonly boolean[]> {
@@ -267,8 +301,8 @@ function toColumns<Request>(requests: readonly Request[], ...names: (keyof Reque
   return names.map((name) => requests.map((request) => request[name]));
 }
 
-/** The claim of a key by `token`; `locked` if the lease of `token` is neither renewed nor lost. */
-function toClaim(row: Row | undefined, token: string): Claim | 'locked' {
+/** The claim of a key by `token`. */
+function toClaim(row: Row | undefined, token: string): ClaimResult {
   if (row?.['claimant'] === token) return { status: 'acquired', attempt: Number(row['attempts']) };
   if (row?.['holder'] === token) return 'locked';
   if (row?.['state'] === 'done') return { status: 'done' };

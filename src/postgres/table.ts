@@ -5,8 +5,6 @@ import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 const DEFAULT_TABLE = 'tracking_inbox';
 /** PostgreSQL cuts off longer names. */
 const MAX_NAME_LENGTH = 63;
-/** A claim waits this long for a key that another transaction has inserted and not committed, and longer for many keys. */
-const INSERT_WAIT_MS = 40;
 /** An arbitrary number that no other program is likely to use for an advisory lock. */
 const MIGRATION_LOCK = 7_275_824_301;
 
@@ -101,11 +99,10 @@ END $migration$`,
 
     // For each key that is known or claimed: the claimant and its attempt, if it is claimed, and what was known before. After a
     // week, or after its lease, an unfinished key is forgotten. If several requests name a key, the holder of its lease wins, else
-    // the first request. Only an insert waits, while another transaction inserts the same key: the more keys, the longer
-    // another receiver needs to insert the same ones. `lock_timeout` ends the wait. It is set back at the end of the statement,
-    // because the transaction may be the caller's own.
+    // the first request. Only an insert waits, while another transaction inserts the same key. `lock_timeout` ends the wait after
+    // `$4` milliseconds. It is set back at the end of the statement, because the transaction may be the caller's own.
     claim: `WITH setting AS (
-  SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', greatest(${INSERT_WAIT_MS}, cardinality($1::text[]) / 4)::text, true)
+  SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', $4::text, true)
 ), known AS (
   SELECT key, token, CASE WHEN ${FREE} THEN 'free' ELSE state END AS state,
     ${remainingMs('lease_until')} AS lease, ${remainingMs('expires_at')} AS retention

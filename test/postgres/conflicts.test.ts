@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { PostgresDedupeStore } from '../../src/postgres/index.ts';
+import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
+import { settled } from '../support/settled.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const LEASE = { token: 'mine', leaseMs: 60_000 };
@@ -120,7 +121,7 @@ describe('a key that another transaction has inserted and not committed', () => 
     expect(sent).toHaveLength(1);
   });
 
-  test.each([1, 7, 8, 63, 500])(
+  test.each([1, 15, 16, 255, 500])(
     'with %i other keys → these are acquired, in few statements',
     async (count) => {
       const { store, sent } = makeStore(failFor);
@@ -131,9 +132,49 @@ describe('a key that another transaction has inserted and not committed', () => 
       expect(claims.flat().map(({ status }) => status)).toEqual(
         keys.map((key) => (key === 'foreign' ? 'busy' : 'acquired')),
       );
-      expect(sent.length).toBeLessThanOrEqual(1 + 8 * Math.ceil(Math.log(count + 1) / Math.log(8)));
+      expect(sent.length).toBeLessThanOrEqual(1 + 16 * Math.ceil(Math.log(count + 1) / Math.log(16)));
     },
   );
+
+  test('while its claim is sent again in parts → other claims are sent at once', async () => {
+    let endWait = () => {};
+    const query: Queryable['query'] = async (_text, [keys] = []) => {
+      const list = keys as string[]; // The store sends its keys as the first value.
+      if (list.length === 1 && list[0] === 'foreign')
+        await new Promise<void>((resolve) => {
+          endWait = resolve;
+        });
+      return { rows: [...failFor(list)] };
+    };
+    const store = new PostgresDedupeStore({ pool: { query } });
+    const claims = store.claim(['a', 'foreign'], LEASE);
+    await settled();
+    expect(await store.claim(['b'], LEASE)).toEqual([ACQUIRED]);
+    endWait();
+    expect(await claims).toMatchObject([ACQUIRED, { status: 'busy' }]);
+  });
+
+  test('most keys of a claim, until their transaction commits → few statements, in the order of the keys', async () => {
+    const keys = Array.from({ length: 320 }, (_, index) => `k${index}`);
+    const { store, sent } = makeStore((list, count) => {
+      // The second and the third part have none of these keys.
+      if (count <= 17 && list[0] !== 'k20' && list[0] !== 'k40') throw buildError('55P03');
+      return list.map((key) => ({ key, claimant: 'mine', attempts: Number(key.slice(1)) }));
+    });
+    const claims = await store.claim(keys, LEASE);
+    expect(claims).toEqual(keys.map((_, attempt) => ({ status: 'acquired', attempt })));
+    expect(sent.map(({ length }) => length)).toEqual([320, ...Array(16).fill(20), 280]);
+  });
+
+  test('most keys of a claim, for longer → busy, and the others are acquired', async () => {
+    const keys = Array.from({ length: 40 }, (_, index) => `k${index}`);
+    const { store } = makeStore((list) => {
+      if (list.some((key) => key !== 'k7' && key !== 'k20')) throw buildError('55P03');
+      return list.map(toClaimed);
+    });
+    const claims = await store.claim(keys, LEASE);
+    expect(keys.filter((_, index) => claims[index]?.status === 'acquired')).toEqual(['k7', 'k20']);
+  });
 
   test('several claims of one key → each gets the claim of its own token', async () => {
     const { store } = makeStore((keys) => failFor(keys));
