@@ -57,7 +57,8 @@ export function createProgram(terminal: Terminal): Command {
  */
 function hideValue(message: string): string {
   const [, start, rest = ''] =
-    /^(unknown option '(?:--[a-z-]+|-[a-z]?)|unknown command '[^=']*)(.*)$/is.exec(message) ?? [];
+    /^(unknown option '(?:--(?:[a-z_-]+|[A-Z_-]+)|-[a-zA-Z]?)|unknown command '[^=']*)(.*)$/s.exec(message) ??
+    [];
   if (start === undefined || /^'(?:\n\(Did you mean [a-z-]+\?\))?$/.test(rest)) return message;
   return `${start}' with a value`;
 }

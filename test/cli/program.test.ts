@@ -97,7 +97,9 @@ describe('the command', () => {
 
   it.each([
     ['list --apikey=hush', "unknown option '--apikey' with a value"],
-    ['list --API_KEY=hush', "unknown option '--API' with a value"],
+    ['list --API_KEY=hush', "unknown option '--API_KEY' with a value"],
+    ['list --api_key=hush', "unknown option '--api_key' with a value"],
+    ['list --api-keyHUSH', "unknown option '--api-key' with a value"],
     ['listen --secrets=hush', "unknown option '--secrets' with a value"],
     ['listen --api-key=hush', "unknown option '--api-key' with a value"],
     ['listen --secrets hush', "unknown option '--secrets' (Did you mean --secret?)"],
