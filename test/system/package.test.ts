@@ -293,10 +293,10 @@ describe('the package', () => {
     expect(hovers.get('client.trackers.results')?.[0]).toMatch(/\): ApiPromise<Tracking>$/);
   });
 
-  it('tracking-client/events for a browser → at most 4 kB, with no library and no module of Node', async () => {
+  it('tracking-client/events for a browser → at most 7 kB, with no library and no module of Node', async () => {
     const { inputs, bytes } = await bundleFor({ platform: 'browser' }, 'tracking-client/events');
     expect(inputs.filter((path) => !/^(?:dist\/|<stdin>)/.test(path))).toEqual([]);
-    expect(bytes).toBeLessThanOrEqual(4_000);
+    expect(bytes).toBeLessThanOrEqual(7_000);
   });
 
   it('tracking-client/opentelemetry → at most 16 kB beside its libraries, without the client', async () => {
@@ -361,12 +361,12 @@ describe('the package', () => {
     },
   );
 
-  it('the unpacked package → at most 1.62 MB, and 172 kB for the programs with their libraries', () => {
+  it('the unpacked package → at most 1.85 MB, and 180 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
-    expect(programsSize).toBeLessThanOrEqual(172_000);
-    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_620_000);
+    expect(programsSize).toBeLessThanOrEqual(180_000);
+    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_850_000);
   });
 
   it('each entry point, imported and required → the same exported names', async () => {
