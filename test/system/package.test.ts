@@ -161,6 +161,7 @@ describe('the package', () => {
       'docs/page.png',
       ...RECIPES,
       'docs/service.md',
+      'docs/shipments.md',
       'docs/testing.md',
       'docs/troubleshooting.md',
       'docs/versions.md',
@@ -299,7 +300,7 @@ describe('the package', () => {
     expect(bytes).toBeLessThanOrEqual(7_000);
   });
 
-  it('tracking-client/opentelemetry → at most 16 kB beside its libraries, without the client', async () => {
+  it('tracking-client/opentelemetry → at most 17 kB beside its libraries, without the client', async () => {
     const external = ['zod', '@opentelemetry/api', 'node:*'];
     const { inputs, bytes } = await bundleFor({ external }, 'tracking-client/opentelemetry');
     const texts = await Promise.all(
@@ -309,7 +310,7 @@ describe('the package', () => {
     const sources = texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name]) => name));
     expect(sources).toContain('src/opentelemetry/index.ts');
     expect(sources.filter((name) => /^src\/(webhooks|limiter|http|client)/.test(name ?? ''))).toEqual([]);
-    expect(bytes).toBeLessThanOrEqual(16_000);
+    expect(bytes).toBeLessThanOrEqual(17_000);
   });
 
   it.each([
