@@ -87,21 +87,21 @@ export class AttemptLimit {
   readonly #timeoutMs: number;
   readonly #expireAlone: () => void;
   readonly #expired: Promise<never>;
+  #settle: (reason: unknown) => void = () => {};
   readonly #clearTimer: () => void;
   readonly #unsubscribe: (() => void) | undefined;
 
   constructor(deadline: Deadline, errors: CallErrors, timeoutMs: number) {
     const controller = new AbortController();
     this.signal = controller.signal;
-    let reject: (reason: unknown) => void = () => {};
-    this.#expired = new Promise<never>((_resolve, rejectExpired) => {
-      reject = rejectExpired;
+    this.#expired = new Promise<never>((_resolve, reject) => {
+      this.#settle = reject;
     });
     // Nobody waits for it between two races.
     this.#expired.catch(() => {});
     const expire = (reason: unknown) => {
       // Reject first: the work that the signal aborts rejects with an error of its own.
-      reject(reason);
+      this.#settle(reason);
       controller.abort(reason);
     };
     this.#expireAlone = () => expire(errors.createTimeoutError('timeoutMs', timeoutMs, deadline.phase));
@@ -136,6 +136,8 @@ export class AttemptLimit {
 
   end(): void {
     this.#deadline.isRequestOpen = false;
+    // A promise that never settles would keep the results of its races.
+    this.#settle(undefined);
     this.#clearTimer();
     this.#unsubscribe?.();
   }
