@@ -104,6 +104,11 @@ async function receive(handler: webhooks.WebhookHandler): Promise<void> {
   await handler.close();
 }
 
+const NOW = '2026-03-04T17:12:57.000Z';
+const DELIVERY = {
+  courierEstimatedDeliveryDate: { from: NOW, to: NOW },
+  estimatedDeliveryDate: '2026-03-06',
+};
 const CALL = { timeoutMs: 50, totalTimeoutMs: 50, retry: { retries: 0 }, headers: { 'x-a': 'b' } };
 const CLIENT = { baseUrl: BASE_URL, apiKey: API_KEY, ...CALL, rateLimit: false, logLevel: 'silent' } as const;
 const POLL = { ...CALL, intervalMs: () => 1000, initialDelayMs: 0, maxDurationMs: 60, until: () => true };
@@ -206,6 +211,14 @@ const TARGETS: Record<string, Target> = {
   sortEvents: apply((broken) => events.sortEvents([toRecord(broken), {}]), EVENT),
   isNewerEvent: apply((broken) => events.isNewerEvent(toRecord(broken), {}), EVENT),
   latestEvent: apply((broken) => events.latestEvent([toRecord(broken)]), EVENT),
+  courierOf: apply((broken) => events.courierOf({ events: [toRecord(broken)] }), EVENT),
+  daysInTransit: apply((broken) => events.daysInTransit({ events: [toRecord(broken), {}] }), EVENT),
+  deliveryEstimate: apply((broken) => events.deliveryEstimate({ delivery: toRecord(broken) }), DELIVERY),
+  describeMilestone: apply((broken) => events.describeMilestone(printed(broken))),
+  advanceStatus: apply(
+    (broken) => events.advanceStatus(undefined, { tracking: toRecord(broken), readAt: NOW }),
+    { shipment: { statusMilestone: 'delivered' }, statistics: { timestamps: {} }, events: [EVENT] },
+  ),
   telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
   observeRateLimits: {
     options: { meterProvider: {} },
