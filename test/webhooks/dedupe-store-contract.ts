@@ -9,7 +9,7 @@ type Wait = (ms: number) => unknown;
 /** Length of the leases that the cases let expire. */
 const SHORT_LEASE_MS = 100;
 const LONG_LEASE_MS = 60_000;
-const SHORT_RETENTION_MS = 200;
+const SHORT_RETENTION_MS = 1_000;
 const RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 const MANY = Array.from({ length: 100 }, (_, index) => `event-${index}`);
 const SEVERAL = MANY.slice(0, 20);
