@@ -106,9 +106,9 @@ export const clientChecks = {
     fake.fail('trackers.list', { status: 401 });
     await assert.rejects(client.trackers.list(), AuthenticationError);
     fake.fail('trackers.list', { kind: 'html' });
-    await assert.rejects(client.trackers.list({ retry: false }), ServerError);
+    await assert.rejects(client.trackers.list({}, { retry: false }), ServerError);
     fake.fail('trackers.list', { kind: 'badJson' });
-    await assert.rejects(client.trackers.list({ retry: false }), ResponseValidationError);
+    await assert.rejects(client.trackers.list({}, { retry: false }), ResponseValidationError);
     fake.fail('trackers.list', { status: 429, retryAfterMs: 3_600_000 });
     await assert.rejects(client.trackers.list(), RateLimitError);
   },
@@ -150,7 +150,7 @@ export const clientChecks = {
   'no response, and half a response → TimeoutError': async ({ fake, client }) => {
     for (const kind of ['timeout', 'stall']) {
       fake.fail('trackers.list', { kind });
-      await assert.rejects(client.trackers.list({ timeoutMs: 100, retry: false }), TimeoutError);
+      await assert.rejects(client.trackers.list({}, { timeoutMs: 100, retry: false }), TimeoutError);
     }
   },
 
@@ -161,7 +161,7 @@ export const clientChecks = {
     fake.fail('trackers.list', { kind: 'timeout' });
     const reason = new Error('closing');
     const controller = new AbortController();
-    const call = client.trackers.list({ signal: controller.signal });
+    const call = client.trackers.list({}, { signal: controller.signal });
     setTimeout(() => controller.abort(reason), 50);
     await assert.rejects(call, (error) => error === reason);
   },
