@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { MAX_TIMER_MS } from './clock.ts';
-import { isDate, isPromise } from './foreign.ts';
+import { isDate, isPromise, readError } from './foreign.ts';
 
 /** One broken rule. */
 export interface ValidationIssue {
@@ -33,6 +33,12 @@ export function kindOf(value: unknown): string {
     // A revoked proxy cannot be asked whether it is an array.
     return 'an object';
   }
+}
+
+/** Names what was thrown: an error by its name and message, any other value by its kind. The text is not masked. */
+export function describeThrown(value: unknown): string {
+  const error = readError(value);
+  return error === undefined ? kindOf(value) : `${error.name}: ${error.message}`;
 }
 
 function describeKind(value: unknown): string {

@@ -1,6 +1,6 @@
-import { isOwnError, maskUserInfo, readError } from '../common/foreign.ts';
+import { isOwnError, maskUserInfo } from '../common/foreign.ts';
 import { type Secret, toPrintableLine } from '../common/secrets.ts';
-import { isJsonObject, kindOf, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import { describeThrown, isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
   type ApiError,
@@ -183,9 +183,8 @@ export class CallErrors {
     }
     // An error of another realm would not be recognised as an error further on.
     if (error instanceof TrackingError && isOwnError(error)) return error;
-    const { name, message } = readError(error) ?? {};
-    const what = name === undefined ? kindOf(error) : `${name}: ${message}`;
-    return new TrackingError(`The limiter threw ${maskUserInfo(what)}`, { cause: error, ...origin });
+    const message = `The limiter threw ${maskUserInfo(describeThrown(error))}`;
+    return new TrackingError(message, { cause: error, ...origin });
   }
 
   #origin(): TrackingErrorOptions {

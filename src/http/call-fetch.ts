@@ -1,5 +1,5 @@
 import { readError } from '../common/foreign.ts';
-import { hasMethods, kindOf } from '../common/validation.ts';
+import { describeThrown, hasMethods, kindOf } from '../common/validation.ts';
 import type { FetchFunction, FetchInit, FetchResponse } from '../options.ts';
 import { readFetchFailure } from './fetch-failure.ts';
 import { HEADER_NAMES } from './response-head.ts';
@@ -60,9 +60,7 @@ function callGlobalFetch(url: string, init: FetchInit): Promise<FetchResponse> {
   } catch (cause) {
     // Some mocks throw if they do not expect the request. Their own words say more.
     if (readFetchFailure(cause, false, false).isPermanent) throw cause;
-    const error = readError(cause);
-    const what = error === undefined ? kindOf(cause) : `${error.name}: ${error.message}`;
-    throw new NoResponseError(undefined, `threw ${what}`, { cause });
+    throw new NoResponseError(undefined, `threw ${describeThrown(cause)}`, { cause });
   }
 }
 

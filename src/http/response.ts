@@ -54,7 +54,8 @@ function readPayload(
   if (isCut) throw errors.createTooLongError(response, maxResponseBytes);
   const parsed = parseBody(response);
   if ('problem' in parsed) {
-    if (rules.isStatusEnough && isEmptyOrJson(text)) return {};
+    const isEmptyOrJson = text.trim() === '' || parseLoosely(text) !== text;
+    if (rules.isStatusEnough && isEmptyOrJson) return {};
     throw errors.createBodyError(response, text, parsed.problem);
   }
   // A bulk result contains errors (docs/service.md 7.2), and an error can echo the key. Everything else in it is data.
@@ -95,16 +96,7 @@ function parseBody(response: RawResponse): { readonly json: unknown } | { readon
   }
 }
 
-function isEmptyOrJson(text: string): boolean {
-  if (text.trim() === '') return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
+/** Returns the parsed JSON, or the text itself if it is not JSON. */
 function parseLoosely(text: string): unknown {
   try {
     return JSON.parse(text);

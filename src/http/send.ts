@@ -1,6 +1,6 @@
-import { isBytes, isInstance, readError } from '../common/foreign.ts';
+import { isBytes, isInstance, listCauses } from '../common/foreign.ts';
 import type { Secret } from '../common/secrets.ts';
-import { kindOf } from '../common/validation.ts';
+import { describeThrown, kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import type { FetchResponse } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';
@@ -83,15 +83,14 @@ export async function readResponse(
   }
 }
 
-/** @throws NoResponseError if `text` throws, because only a stub has a `text` function and no stream */
+/** @throws NoResponseError if `text` fails without a code; the failures of a connection have one, as in node-fetch */
 async function readText(fetch: Config['fetch'], response: FetchResponse): Promise<unknown> {
   try {
     return await response.text();
   } catch (cause) {
-    const { name = kindOf(cause), message = '' } = readError(cause) ?? {};
-    throw new NoResponseError(fetch, `returned a response whose \`text()\` failed: ${name}: ${message}`, {
-      cause,
-    });
+    if (listCauses(cause).some(({ code }) => code !== '')) throw cause;
+    const problem = `returned a response whose \`text()\` failed: ${describeThrown(cause)}`;
+    throw new NoResponseError(fetch, problem, { cause });
   }
 }
 

@@ -123,6 +123,41 @@ describe('a `fetch` that answers with something other than a response', () => {
     }
   });
 
+  test('one Response for all calls → the second call fails at once, and the message says why', async () => {
+    const response = Response.json({ data: [] });
+    const fetch = vi.fn(async () => response);
+    const client = make({ fetch });
+    expect(await client.couriers.list()).toEqual([]);
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
+      isPermanent: true,
+      message: expect.stringContaining('whose body was read before; return a new response for each call'),
+    });
+    expect(fetch).toHaveBeenCalledTimes(2);
+  });
+
+  test.each([
+    ['an Error', new Error('not mocked'), 'Error: not mocked'],
+    ['a text', 'not mocked', 'a string of 10 characters'],
+  ])(
+    'a `text` function that throws %s → one attempt, and the message quotes it',
+    async (_what, thrown, words) => {
+      const answer = {
+        status: 200,
+        statusText: '',
+        ok: true,
+        headers,
+        body: null,
+        text: () => Promise.reject(thrown),
+      };
+      const fetch = vi.fn(async () => answer);
+      expect(await catchRejection(make({ fetch }).couriers.list())).toMatchObject({
+        isPermanent: true,
+        message: expect.stringContaining(`returned a response whose \`text()\` failed: ${words}`),
+      });
+      expect(fetch).toHaveBeenCalledOnce();
+    },
+  );
+
   test('a stub whose answer is not a promise → used', async () => {
     const answer = { status: 200, statusText: '', ok: true, headers, body: null, text };
     // A stub without types may return the response itself.

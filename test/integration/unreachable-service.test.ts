@@ -134,6 +134,26 @@ describe.each(FETCHES)('%s', (name, fetch) => {
     expect(attempts).toEqual([1]);
   });
 
+  test.each([
+    ['a body with a length', { 'content-length': '100' }],
+    ['a body in chunks', {}],
+  ])('%s that breaks off → ConnectionError, retried', async (_what, headers) => {
+    const port = await listen(
+      createServer((_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json', ...headers }).write('{"data":');
+        setImmediate(() => response.destroy());
+      }),
+    );
+    const { client, attempts } = makeClient(`http://127.0.0.1:${port}`, fetch);
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toMatchObject({
+      name: 'ConnectionError',
+      isPermanent: false,
+      ...says('an incomplete response'),
+    });
+    expect(attempts).toHaveLength(3);
+  });
+
   test('a poll of a service whose certificate is not trusted → ends with the first request', async () => {
     const port = await listen(createTlsServer(certificate, respond));
     const { client, attempts } = makeClient(`https://localhost:${port}`, fetch);
