@@ -1,9 +1,8 @@
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
-import { decodeBody, type ItemReader, namesTracker } from './parse.ts';
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import { PROOF_OF_DELIVERY_TOPIC } from '../schemas/webhook.ts';
+import { decodeBody, type ItemReader, type JsonObject, namesTracker, refusePromise } from './parse.ts';
 
 /**
  * Reads the pushes of a webhook history, oldest first. The index of an item is the position of its push in `webhooks`.
@@ -11,6 +10,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
  * @throws WebhookParseError when the value is not a webhook history
  */
 export function readHistory(reader: ItemReader, history: unknown): void {
+  refusePromise('history', history);
   if (!isJsonObject(history) || !Array.isArray(history['webhooks'])) {
     const got = isJsonObject(history) ? 'an object without the list `webhooks`' : kindOf(history);
     throw new WebhookParseError(
@@ -37,11 +37,12 @@ function tryDecode(body: unknown): unknown {
   }
 }
 
-/** Adds what the history leaves out of the item of a push: the tracker, and the time (docs/service.md 8.9). */
+/** Adds what the history leaves out of the item of a push: the tracker, the topic and the time (docs/service.md 8.9). */
 function completeItem(item: JsonObject, history: unknown, pushTimestamp: unknown): JsonObject {
   const { tracker } = item;
-  const metadata = item['metadata'] ?? { topic: EVENTS_TOPIC };
-  const completed: Record<string, unknown> = { ...item };
+  const isProof = isJsonObject(item['data']) && !Object.hasOwn(item, 'events');
+  const metadata = item['metadata'] ?? { topic: isProof ? PROOF_OF_DELIVERY_TOPIC : EVENTS_TOPIC };
+  const completed: Record<string, unknown> = isProof ? { ...item, metadata } : { ...item };
   if (!namesTracker(item) && isJsonObject(history)) {
     const { trackerId, trackingNumber, clientTrackerId } = history;
     const ids = { trackerId, trackingNumber, clientTrackerId };

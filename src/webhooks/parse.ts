@@ -79,7 +79,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  */
 export function decodeBody(body: unknown): unknown {
-  if (isPromise(body)) throw new WebhookParseError(`\`body\` ${PROMISE_RULE}`);
+  refusePromise('body', body);
   const text = isArrayBuffer(body) || ArrayBuffer.isView(body) ? decodeText(body) : body;
   let value = typeof text === 'string' ? parseJson(text) : text;
   // A JSON text can contain another one. If a framework has parsed the outer text, only the inner one is left. So parse both: the
@@ -92,6 +92,11 @@ export function decodeBody(body: unknown): unknown {
     }
   }
   return value;
+}
+
+/** @throws WebhookParseError if somebody forgot an `await` */
+export function refusePromise(name: string, value: unknown): void {
+  if (isPromise(value)) throw new WebhookParseError(`\`${name}\` ${PROMISE_RULE}`);
 }
 
 function decodeText(bytes: ArrayBuffer | SharedArrayBuffer | ArrayBufferView): string {
@@ -110,7 +115,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });

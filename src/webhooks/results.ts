@@ -5,7 +5,7 @@ import { TrackingError, WebhookParseError } from '../errors.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import type { ItemReader } from './parse.ts';
+import { type ItemReader, type JsonObject, refusePromise } from './parse.ts';
 
 /** The parts of a `PollUpdate` that an inbox reads. */
 export interface PolledResults {
@@ -18,8 +18,6 @@ export interface PolledResults {
   readonly error?: TrackingError | undefined;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 /**
  * Reads tracking results, updates of polls, or a list of these.
  *
@@ -27,8 +25,10 @@ type JsonObject = Readonly<Record<string, unknown>>;
  * @throws WebhookParseError when results have no tracker, or are no results; the `error` of an update whose poll failed
  */
 export function readResults(reader: ItemReader, results: unknown, receivedAt: Date | undefined): void {
+  refusePromise('results', results);
   reader.nameItem = (index) => (Array.isArray(results) ? `\`results[${index}]\`` : 'A tracking result');
   for (const [index, item] of [results].flat().entries()) {
+    refusePromise(`results[${index}]`, item);
     const message = buildMessage(item, receivedAt);
     // Without events, there is nothing to handle, and `onOther` is not called.
     if (message !== undefined) reader.read(message, index);

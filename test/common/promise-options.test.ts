@@ -158,6 +158,17 @@ test.each<[string, (body: unknown) => unknown]>([
   }
 });
 
+test.each<[string, (inbox: WebhookInbox, given: never) => unknown]>([
+  ['results', (inbox, given) => inbox.processResults(given, () => {})],
+  ['results[1]', (inbox, given) => inbox.processResults([{ tracking: undefined }, given], () => {})],
+  ['history', (inbox, given) => inbox.processHistory(given, () => {})],
+])('inbox, a Promise as `%s` → WebhookParseError', async (name, take) => {
+  // Wrong on purpose, as in JavaScript.
+  const given = promise as never;
+  const message = `\`${name}\` is a Promise; await it`;
+  expect(await catchError(() => take(inbox, given))).toMatchObject({ name: 'WebhookParseError', message });
+});
+
 test('a Promise in an object with methods, which is of another library → accepted', () => {
   const logger = { debug() {}, info() {}, warn() {}, error() {}, ready: Promise.resolve() };
   expect(TAKERS['TrackingClient']?.({ logger })).toBeInstanceOf(TrackingClient);

@@ -137,6 +137,23 @@ describe('a replay', () => {
     expect(report).toMatchObject({ handled: 0, duplicates: 1 });
   });
 
+  test.each([
+    ['with the time of its push', '2026-03-05T10:00:00.000Z'],
+    ['without a time', undefined],
+  ])(
+    'a proof of delivery without tracker and metadata, %s → the key of its first delivery',
+    async (_, pushTimestamp) => {
+      const { inbox } = makeInbox();
+      const onProofOfDelivery = vi.fn();
+      await inbox.process(payload(proofOfDelivery('t1')), { onProofOfDelivery });
+      const { data } = proofOfDelivery('t1');
+      const { metadata } = buildHistory();
+      const history = { metadata, webhooks: [{ requestBody: { data }, pushTimestamp }] };
+      const report = await inbox.processHistory(history, { onProofOfDelivery });
+      expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
+    },
+  );
+
   test('an account → its keys', async () => {
     const { inbox, onEvent, listKeys } = makeInbox();
     await inbox.processHistory(buildHistory(bare('e1')), onEvent, { account: 'acme' });
