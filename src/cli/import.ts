@@ -110,8 +110,8 @@ function buildDigest({ cells }: Row): string {
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   const now = Date.now();
   const localTime = now - new Date(now).getTimezoneOffset() * 60_000;
-  // Not `toLocaleString`: a Node that knows only English would put slashes into the path. Milliseconds make the path unique for
-  // each run.
+  // If Node has only English, `toLocaleString` writes slashes, which a file name cannot contain. The milliseconds make the path
+  // unique for each run.
   const [date, time, milliseconds] = new Date(localTime).toISOString().replace(/[-:Z]/g, '').split(/[T.]/);
   const isNamed = identity.isFile() && !isStandardInput(path);
   const stem = isNamed ? join(dirname(path), basename(path, extname(path))) : 'import';

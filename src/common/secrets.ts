@@ -15,7 +15,7 @@ const MIN_UNMISTAKABLE_LENGTH = 8;
 const WORD_START = String.raw`(?:(?<![\w-])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\w-])`;
 
-/** What a text can contain in place of a character of a secret. */
+/** An escape in which a text can hide a character of a secret, such as `%2F` or `\/`. */
 const ESCAPE = /%[\da-f]{2}|\\\//i;
 /** JSON that can contain a secret which its text does not show: a visible ASCII character or a backslash is escaped. */
 const HIDING_ESCAPE = /\\(?:u00[2-7]|\\)/;
@@ -36,7 +36,7 @@ export class Secret {
     const anyForm = Array.from(text, toPattern).join('');
     const isUnmistakable = text.length >= MIN_UNMISTAKABLE_LENGTH;
     const pattern = isUnmistakable ? anyForm : WORD_START + anyForm + WORD_END;
-    // There is no secret as long as there is no key. Its pattern matches nothing.
+    // An empty secret stands for a missing key, so its pattern matches nothing.
     this.#pattern = new RegExp(text === '' ? '(?!)' : pattern, 'g');
   }
 

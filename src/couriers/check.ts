@@ -30,7 +30,7 @@ export interface CourierProblem {
   readonly message: string;
 }
 
-/** One input of `couriers.checkMany` and its problems. */
+/** The result of `couriers.checkMany` for one input. */
 export interface CourierCheck {
   /** Position of the input, from 0. */
   readonly index: number;

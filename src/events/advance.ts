@@ -1,5 +1,5 @@
 import { isFilled, readInstant } from './fields.ts';
-import { type OrderableEvent, sortEvents } from './order.ts';
+import { compare, type OrderableEvent, sortEvents } from './order.ts';
 import { STATUS_MILESTONES } from './statuses.ts';
 
 /** The status of a shipment as plain JSON, to store beside the order. */
@@ -10,7 +10,7 @@ export interface ShipmentStatus {
   readonly reachedAt?: string;
   /** When the service said so, as it wrote the time. */
   readonly at: string;
-  /** What said so; decides between two pieces of news of the same time. */
+  /** Where the status comes from. If two pieces of news have the same time, the webhook wins. */
   readonly source?: 'webhook' | 'results';
 }
 
@@ -30,7 +30,7 @@ interface StatusEvent extends OrderableEvent {
   readonly statusMilestone?: string | null | undefined;
 }
 
-/** What can tell a new status: a message of a webhook, an update of a poll, an item of `resultsMany`, or results with `readAt`. */
+/** News about a shipment: a message of a webhook, an update of a poll, an item of `resultsMany`, or results and their `readAt`. */
 export interface StatusNews extends ReportedStatus {
   readonly metadata?: { readonly generatedAt?: string | null | undefined } | null | undefined;
   readonly tracking?: ReportedStatus | undefined;
@@ -117,11 +117,6 @@ function compareStatuses(a: ShipmentStatus, b: ShipmentStatus): number {
 
 function listFields({ milestone, code, reachedAt, at }: ShipmentStatus): string {
   return JSON.stringify([milestone, code, reachedAt, at]);
-}
-
-function compare<Value extends number | string | boolean>(a: Value, b: Value): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 function getRank(milestone: string): number {

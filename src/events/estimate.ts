@@ -24,7 +24,7 @@ export interface DeliveryEstimate {
   readonly from?: string;
   /** Latest time, in one of the same forms; equal to `from` if the service estimates one date. */
   readonly to?: string;
-  /** Who estimates: the courier, the service, or the service's add-on for predictions. */
+  /** The source of the estimate: the courier, the service, or the service's add-on for predictions. */
   readonly source: 'courier' | 'service' | 'prediction';
 }
 

@@ -106,7 +106,8 @@ function getPosition(occurrence: OccurrenceDatetime | undefined): number {
   return occurrence.kind === 'local' ? startMs + occurrence.timeMs : startMs;
 }
 
-function compare<Value extends number | string>(a: Value, b: Value): number {
+/** Compares two values for `sort`; false comes before true. */
+export function compare<Value extends number | string | boolean>(a: Value, b: Value): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }

@@ -360,7 +360,7 @@ async function callWithTimeout(
   controller?: LazyController,
 ): Promise<void> {
   const returned = callback();
-  // What is not a promise has ended, so it needs no timer.
+  // A callback that returns no promise has finished already, so it needs no timer.
   if (typeof Object(returned).then !== 'function') return;
   const buildError = () => {
     const message = `The callback did not finish within ${timeoutMs} ms (\`callbackTimeoutMs\`)`;
