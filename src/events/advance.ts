@@ -4,7 +4,9 @@ import { STATUS_MILESTONES } from './statuses.ts';
 
 /** The status of a shipment as plain JSON, to store beside the order. */
 export interface ShipmentStatus {
+  /** Milestone of the shipment, such as `in_transit` (docs/service.md 5.4). */
   readonly milestone: string;
+  /** Status code of the shipment, such as `delivery_available_for_pickup`, if the service gave one. */
   readonly code?: string;
   /** When the shipment reached the milestone, in one of the forms of an `occurrenceDatetime`. */
   readonly reachedAt?: string;
@@ -32,8 +34,11 @@ interface StatusEvent extends OrderableEvent {
 
 /** News about a shipment: a message of a webhook, an update of a poll, an item of `resultsMany`, or results and their `readAt`. */
 export interface StatusNews extends ReportedStatus {
+  /** Metadata of a webhook's message; its `generatedAt` is the time of the news. */
   readonly metadata?: { readonly generatedAt?: string | null | undefined } | null | undefined;
+  /** Results of the tracker, in an update of a poll or an item of `resultsMany`. */
   readonly tracking?: ReportedStatus | undefined;
+  /** When the results were read, as an ISO 8601 time; it is the time of the news. */
   readonly readAt?: string | undefined;
 }
 

@@ -8,6 +8,7 @@ interface EstimatedRange {
 
 /** The estimates of a shipment (docs/service.md 2.8); any of them can be missing. */
 export interface ShipmentWithEstimates {
+  /** Estimated dates and windows of the delivery, as the service sent them. */
   readonly delivery?:
     | {
         readonly courierEstimatedDeliveryDate?: EstimatedRange | null | undefined;

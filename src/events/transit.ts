@@ -10,11 +10,14 @@ interface ReportedEvent extends OrderableEvent {
 
 /** The parts of results that tell the courier and the time in transit. */
 export interface ReportedTracking {
+  /** Events of the shipment, in any order. */
   readonly events: readonly ReportedEvent[];
+  /** Tracker of the shipment, with the courier codes that it was created with. */
   readonly tracker?:
     | { readonly courierCode?: string | readonly string[] | null | undefined }
     | null
     | undefined;
+  /** Statistics of the service, with the time of the delivery. */
   readonly statistics?:
     | { readonly timestamps?: { readonly deliveredDatetime?: string | null | undefined } | null | undefined }
     | null

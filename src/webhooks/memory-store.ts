@@ -79,12 +79,12 @@ export class MemoryDedupeStore implements DedupeStore {
     return claims;
   }
 
-  async commit(given: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
-    const keys = given.map(toStoredKey);
+  async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
+    const stored = keys.map(toStoredKey);
     const now = this.#now();
     this.#forgetExpired(now);
-    this.#makeRoom(keys, now);
-    for (const key of keys) this.#keys.set(key, toExpiry(now + retainMs));
+    this.#makeRoom(stored, now);
+    for (const key of stored) this.#keys.set(key, toExpiry(now + retainMs));
   }
 
   async release(...[keys, { token, uncounted = false }]: Parameters<DedupeStore['release']>): Promise<void> {
