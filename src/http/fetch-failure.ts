@@ -32,7 +32,7 @@ const UNTRUSTED = permanent(`if you trust it, set ${CA_FILE} to a file with its 
 const WRONG_NAME = permanent('check the host in `baseUrl`');
 const WRONG_DATE = permanent("check the clock of this machine, or have the server's certificate renewed");
 const PLAIN_PORT = permanent(
-  'the port does not speak TLS; use another port, or, if the server has no TLS, begin `baseUrl` with http:',
+  'the port does not speak TLS; use another port, or, if the server has no TLS, begin `baseUrl` with http: and set `allowInsecureHttp`',
 );
 const NO_COMMON_TLS = permanent('update this machine or the server (no common version or cipher of TLS)');
 const REFUSED_TUNNEL = permanent('check the URL of the proxy, and its user name and password');

@@ -95,7 +95,7 @@ function checkBearer(headers: Headers, digests: readonly Buffer[]): void {
   if (token === undefined) {
     const header = authorization ? 'an `Authorization` header of another kind' : 'no `Authorization` header';
     throw new WebhookAuthenticationError(
-      `The webhook came without a bearer token (it has ${header}); set the webhook secret at the sender`,
+      `The webhook came without a bearer token (it has ${header}); the service sends the webhook secret as bearer token`,
     );
   }
   // A header contains one character for each byte, so latin1 restores the bytes that were sent.
@@ -104,7 +104,7 @@ function checkBearer(headers: Headers, digests: readonly Buffer[]): void {
   const matches = digests.filter((known) => timingSafeEqual(known, sent));
   if (matches.length === 0) {
     throw new WebhookAuthenticationError(
-      'The webhook came with another bearer token than the webhook secret; use the same secret here and at the sender',
+      'Wrong webhook secret: the bearer token of the request is not `secret`; copy the secret from the dashboard of the service',
     );
   }
 }
@@ -123,11 +123,7 @@ function trimEnd(token: string): string {
 const FAULTS: readonly (readonly [pattern: RegExp, fault: string, advice: string])[] = [
   [/^\s|\s$/, 'begins or ends with white space', 'remove it'],
   [/^["'`“”‘’]|["'`“”‘’]$/, 'begins or ends with a quote', 'remove the quotes'],
-  [
-    /^(?:authorization\s*:|bearer[\s:])/i,
-    'begins with a part of the `Authorization` header',
-    'remove this part',
-  ],
+  [/^(?:authorization\s*:|bearer[\s:])/i, 'begins with `Bearer` or `Authorization:`', 'pass only the secret'],
   [/\p{Cc}/u, 'contains a line break or another control character', 'remove it'],
 ];
 

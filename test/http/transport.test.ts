@@ -132,7 +132,7 @@ describe('a failure that no retry can mend', () => {
     ].map((code): [string, Error, RegExp] => [
       `TLS to a plain port, ${code}`,
       networkFailure(code),
-      /; the port does not speak TLS; .* http:/,
+      /; the port does not speak TLS; .* http: and set `allowInsecureHttp`/,
     ]),
     ...[
       ...['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'ERR_SSL_UNSUPPORTED_PROTOCOL'],

@@ -105,11 +105,14 @@ describe.each(FETCHES)('%s', (name, fetch) => {
     expect([attempts, served]).toEqual([[1], []]);
   });
 
-  test('https: to a plain port → one attempt, never sent, names http:', async () => {
+  test('https: to a plain port → one attempt, never sent, names http: and allowInsecureHttp', async () => {
     const port = await listen(createServer(respond));
     const { client, attempts } = makeClient(`https://localhost:${port}`, fetch);
     const error = await catchRejection(client.couriers.list());
-    expect(error).toMatchObject({ ...PERMANENT, ...says(/the port does not speak TLS; .* http:$/) });
+    expect(error).toMatchObject({
+      ...PERMANENT,
+      ...says(/the port does not speak TLS; .* http: and set `allowInsecureHttp`/),
+    });
     expect([attempts, served]).toEqual([[1], []]);
   });
 

@@ -78,7 +78,7 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
 
 /** Quoted messages, in which `…` stands for anything. */
 const quoted = parseMarkdown(readDocument('docs/troubleshooting.md')).headings.filter((heading) =>
-  /^(`|TrackingClient does|The re|The webhook came|…)/.test(heading),
+  /^(`|TrackingClient does|The re|Wrong webhook secret|…)/.test(heading),
 );
 
 beforeEach(() => {

@@ -59,7 +59,7 @@ describe('authentication', () => {
   test('no Authorization header → a message with this reason', async () => {
     expect((await sendBearer({}, undefined)).error).toMatchObject({
       message:
-        'The webhook came without a bearer token (it has no `Authorization` header); set the webhook secret at the sender',
+        'The webhook came without a bearer token (it has no `Authorization` header); the service sends the webhook secret as bearer token',
     });
   });
 
@@ -155,25 +155,21 @@ describe('authentication', () => {
     ['single quotes', "'s3cret'", '`secret` begins or ends with a quote; remove the quotes'],
     ['a quote at its end', 's3cret`', '`secret` begins or ends with a quote; remove the quotes'],
     ['typographic quotes', '“s3cret”', '`secret` begins or ends with a quote; remove the quotes'],
-    [
-      'a scheme',
-      'Bearer s3cret',
-      '`secret` begins with a part of the `Authorization` header; remove this part',
-    ],
+    ['a scheme', 'Bearer s3cret', '`secret` begins with `Bearer` or `Authorization:`; pass only the secret'],
     [
       'a scheme in lower case with a colon',
       'bearer: s3cret',
-      '`secret` begins with a part of the `Authorization` header; remove this part',
+      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
     ],
     [
       'a name of a header, before a space and a colon',
       'authorization : s3cret',
-      '`secret` begins with a part of the `Authorization` header; remove this part',
+      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
     ],
     [
       'a whole header',
       'Authorization: Bearer s3cret',
-      '`secret` begins with a part of the `Authorization` header; remove this part',
+      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
     ],
     [
       'a line break inside',
@@ -232,7 +228,7 @@ test.each([
   [
     'a scheme',
     ['Bearer s3cret'],
-    'a secret that begins with a part of the `Authorization` header; remove this part',
+    'a secret that begins with `Bearer` or `Authorization:`; pass only the secret',
   ],
 ])(
   'a function as `secret` that returns %s → 500, and the log says what it returned, but not the secret',
