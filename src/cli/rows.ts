@@ -101,14 +101,10 @@ function normalizeName(name: string): string {
 export function readLayout(columns: readonly string[], fileName: string): Layout {
   const fields = columns.map((name) => FIELD_BY_NAME.get(normalizeName(name)));
   if (!fields.includes('trackingNumber')) {
-    const index = columns.findIndex((name) => normalizeName(name) === 'number');
-    if (index < 0) {
-      const found = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
-      throw new CommandError(
-        `${fileName} has no column trackingNumber; add it to the first line, which is now: ${found}`,
-      );
-    }
-    fields[index] = 'trackingNumber';
+    const found = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
+    throw new CommandError(
+      `${fileName} has no column trackingNumber; give the column of the tracking numbers this name in the first line, which is now: ${found}`,
+    );
   }
   const keys = columns.map((name, index) => fields[index] ?? name);
   const twice = keys.find((name, index) => name !== '' && keys.indexOf(name) !== index);

@@ -280,7 +280,7 @@ describe('import', () => {
     ['another delimiter', `trackingNumber|title\n${NUMBER}|"a, b"\n`, ['--delimiter', '|'], ['a, b']],
     ['Latin-1', latin1, ['--encoding', 'latin1'], ['Meier', 'Müller']],
     ['UTF-16 of a spreadsheet', utf16, ['--encoding', 'utf-16le'], ['Tüte']],
-    ['a line sep=;', `\uFEFFsep=;\r\nnumber;title\r\n${NUMBER};"a, b"\r\n`, [], ['a, b']],
+    ['a line sep=;', `\uFEFFsep=;\r\ntrackingNumber;title\r\n${NUMBER};"a, b"\r\n`, [], ['a, b']],
     ['a line sep=| and a quote', `"sep=|"\ntrackingNumber|title\n${NUMBER}|"a;b"\n`, [], ['a;b']],
   ])('%s → read', async (_, csv, flags, titles) => {
     const { fake, exitCode, output } = await importRows(csv, flags);
@@ -293,7 +293,8 @@ describe('import', () => {
 
   it.each<[string, string | Buffer, RegExp]>([
     ['an empty file', '', /rows\.csv is empty; begin the file with a line that names the columns\n$/],
-    ['no column of numbers', 'reference\nx\n', /no column trackingNumber; .* is now: reference\n$/],
+    ['no column of tracking numbers', 'reference\nx\n', /no column trackingNumber; .* is now: reference\n$/],
+    ['a column of other numbers', `number\n${NUMBER}\n`, /no column trackingNumber; .* is now: number\n$/],
     [
       'an open quote',
       `trackingNumber\n${NUMBER}\n"open`,
@@ -315,12 +316,12 @@ describe('import', () => {
 
   it('faults of a spreadsheet in 12 rows → the first ten with their lines, nothing sent, exit code 2', async () => {
     const rows = ['1,23457E+11;;a', `${NUMBER};15.11.2026;a`, `${NUMBER};2026-11-15;a;b`];
-    const csv = `number;shippingDate;title\n${rows.join('\n')}\n${`${NUMBER};11/15/26;a\n`.repeat(9)}`;
+    const csv = `trackingNumber;shippingDate;title\n${rows.join('\n')}\n${`${NUMBER};11/15/26;a\n`.repeat(9)}`;
     const { fake, exitCode, output } = await importRows(csv);
     expect(exitCode).toBe(2);
     expect(output.stderr.split('\n')).toEqual([
       expect.stringMatching(/^tracking-client: \S+rows\.csv cannot be imported; nothing was sent\./),
-      expect.stringMatching(/^ {2}line 2: number "1,23457E\+11" is a number with an exponent/),
+      expect.stringMatching(/^ {2}line 2: trackingNumber "1,23457E\+11" is a number with an exponent/),
       expect.stringMatching(/^ {2}line 3: shippingDate "15\.11\.2026" must have the form YYYY-MM-DD/),
       expect.stringMatching(/^ {2}line 4: 4 fields, but the first line names 3 columns; /),
       ...[5, 6, 7, 8, 9, 10, 11].map((line) =>
@@ -545,12 +546,12 @@ describe('import', () => {
     });
 
     it.each<[string, string | Buffer, string[], boolean]>([
-      ['UTF-8 with a byte order mark', '\uFEFFnumber,title\nx,Ä\n', [], true],
-      ['UTF-8 without it', 'number,title\nx,Ä\n', [], false],
-      ['Latin-1', Buffer.from('number,title\nx,Ä\n', 'latin1'), ['--encoding', 'latin1'], true],
+      ['UTF-8 with a byte order mark', '\uFEFFtrackingNumber,title\nx,Ä\n', [], true],
+      ['UTF-8 without it', 'trackingNumber,title\nx,Ä\n', [], false],
+      ['Latin-1', Buffer.from('trackingNumber,title\nx,Ä\n', 'latin1'), ['--encoding', 'latin1'], true],
     ])('rows in %s → UTF-8 that a spreadsheet reads', async (_, csv, flags, hasMark) => {
       const { failed } = await importRows(csv, flags);
-      expect(failed).toMatch(/^\uFEFF?number,title,line,status,reason\nx,Ä,/);
+      expect(failed).toMatch(/^\uFEFF?trackingNumber,title,line,status,reason\nx,Ä,/);
       expect(failed?.startsWith('\uFEFF')).toBe(hasMark);
     });
 
