@@ -88,7 +88,7 @@ export interface TrackingClientOptions {
   readonly limiter?: Limiter | undefined;
   /**
    * Name of the account, for clients that share its limits but have different keys (docs/service.md 1.8). Default: a hash of the
-   * key, or a random id if `apiKey` is a function. Required if `apiKey` is a function and `limiter` is a `RedisLimiter`.
+   * key (a random id if `apiKey` is a function). Required if `apiKey` is a function and `limiter` is a `RedisLimiter`.
    */
   readonly account?: string | undefined;
   /**

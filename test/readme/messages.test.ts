@@ -65,6 +65,11 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
   'a bulk request that is too long': () =>
     failing({ status: 403, code: 'bulk_create_limit_exceeded' }).couriers.list(),
   'a 429': () => failing({ status: 429, retryAfterMs: 3_600_000 }).couriers.list(),
+  'a call during a long pause': async () => {
+    const client = failing({ status: 429, retryAfterMs: 120_000 });
+    await client.couriers.list().catch(() => {});
+    return client.couriers.list();
+  },
   'a redirect': () => meeting(302, '', { location: 'https://other.example.com' }).couriers.list(),
   'a login page': () => meeting(200, '<html>', { 'content-type': 'text/html' }).couriers.list(),
   'no connection': () => failing({ kind: 'reset' }).couriers.list(),

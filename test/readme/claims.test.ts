@@ -1,0 +1,281 @@
+// Runs what sentences of the documents claim. A claim may move to another page, so it is looked for in all of them.
+import {
+  buildEventKey,
+  RateLimitError,
+  TrackingClient,
+  type TrackingClientOptions,
+  TrackingError,
+} from 'tracking-client';
+import { createFakeTrackingService } from 'tracking-client/testing';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+import { describe, expect, it, vi } from 'vitest';
+import { readLayout } from '../../src/cli/rows.ts';
+import { connect, runLine } from '../cli/make-terminal.ts';
+import { makeIds, nothingNew, pass, polledService, startPollMany } from '../polling/polled-service.ts';
+import { catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
+import { ALL_DOCUMENTS, matchesPattern, parseMarkdown, readDocument } from './support/documents.ts';
+
+const NUMBER = 'RR123456785CN';
+const TRACKER = { trackerId: 't1', trackingNumber: NUMBER, isTracked: true };
+/** The heads of the table of poll rates, without the first. */
+const RATE_HEADS = ['Polls per second', '15 minutes, the default', '1 hour', '6 hours'];
+const toLine = (text: string) => text.replace(/\s+/g, ' ');
+const prose = toLine(ALL_DOCUMENTS.map((path) => parseMarkdown(readDocument(path)).prose).join('\n'));
+
+/** Expects a document to contain this part of a sentence. */
+function expectClaim(claim: string): void {
+  expect(prose.includes(claim), `No document says "${claim}"`).toBe(true);
+}
+
+/** The cells of the rows of a table, whose heads are these. */
+function readTable(...heads: string[]): string[][] {
+  const lines = ALL_DOCUMENTS.flatMap((path) => readDocument(path).split('\n'));
+  const first = lines.indexOf(`| ${heads.join(' | ')} |`) + 2;
+  expect(first, `No document has a table with the heads ${heads.join(', ')}`).toBeGreaterThan(1);
+  const end = lines.findIndex((line, index) => index > first && !line.startsWith('| '));
+  return lines.slice(first, end).map((line) => line.slice(2, -2).split(' | '));
+}
+
+describe('limits', () => {
+  /** The limit of `couriers.list`, which is 1 a second, after a response that announces another limit. */
+  async function readLimit(announced: number, resetSeconds: number, own?: number): Promise<number> {
+    const headers = { 'ratelimit-limit': `${announced}`, 'ratelimit-reset': `${resetSeconds}` };
+    const rateLimit = own === undefined ? {} : { limits: { 'couriers.list': own } };
+    const { client } = makeClient({ body: { data: { couriers: [] } }, headers }, { rateLimit });
+    await client.couriers.list();
+    return client.rateLimits()['couriers.list'].limit;
+  }
+
+  it('an announced limit → followed upwards to the bounds that the page names', async () => {
+    const limits = [
+      await readLimit(4, 1),
+      await readLimit(4, 2),
+      await readLimit(100, 1),
+      await readLimit(4, 1, 2),
+    ];
+    expect(limits).toEqual([4, 1, 5, 2]);
+    expectClaim('It follows a higher limit only if `RateLimit-Reset` is at most one second');
+    expectClaim('at most five times the limit of the [table]');
+    expectClaim('never above a limit that you have set');
+  });
+
+  it.each(readTable('Response after', ...RATE_HEADS))(
+    'responses after %s → %s polls per second, and the trackers of the table',
+    async (latency, rate, ...trackers) => {
+      const [, amount = '', unit, concurrency] =
+        /^([\d.]+) (ms|s)(?:, `concurrency: (\d+)`)?$/.exec(latency) ?? [];
+      const latencyMs = Number(amount) * (unit === 's' ? 1000 : 1);
+      const options = {
+        initialDelayMs: 0,
+        intervalMs: 900_000,
+        ...(concurrency && { concurrency: +concurrency }),
+      };
+      const service = { latencyMs, rateLimit: {} };
+      const { listStarts, stream } = startPollMany(nothingNew, makeIds(150), options, service);
+      await pass(30_000);
+      // Polls come in groups of nine or ten, so 90 polls are whole groups.
+      const [from = 0, to = 0] = [listStarts()[10], listStarts()[100]];
+      const measured = 90_000 / (to - from);
+      await stream.return();
+      expect(Number(rate)).toBe(Math.floor(measured * 10) / 10);
+      const counts = [900, 3_600, 21_600].map((seconds) => Math.floor((Number(rate) * seconds) / 100) * 100);
+      expect(trackers).toEqual(counts.map((count) => count.toLocaleString('en-US')));
+    },
+  );
+});
+
+it.each([
+  ['background', 9],
+  ['interactive', 10],
+] as const)('20 calls of `pollOnce` with the priority %s → %d are sent at once', async (priority, sent) => {
+  const { client, polls } = polledService(nothingNew, { latencyMs: 100, rateLimit: {} });
+  const calls = Promise.all(makeIds(20).map((id) => client.trackers.pollOnce(id, { priority })));
+  await pass(50);
+  expect(polls).toHaveLength(sent);
+  await pass(5_000);
+  await calls;
+  expectClaim('polls use nine of them');
+  expectClaim("`pollOnce` with `priority: 'interactive'` uses all ten requests");
+});
+
+it('the orders that the job of a recipe reads in an hour → those of fast responses in the table', () => {
+  const [[, , , perHour] = []] = readTable('Response after', ...RATE_HEADS);
+  expectClaim(`a run reads up to [${perHour} orders](`);
+});
+
+describe('errors', () => {
+  it('an aborted call → rejects with the reason of the signal, which is no TrackingError', async () => {
+    const controller = new AbortController();
+    const { client } = makeClient(() => new Promise(() => {}));
+    const call = client.couriers.list({ signal: controller.signal });
+    controller.abort();
+    const error = await catchRejection(call);
+    expect(error).toBe(controller.signal.reason);
+    expect(error).not.toBeInstanceOf(TrackingError);
+    expectClaim('an aborted call rejects with the reason of your signal');
+  });
+
+  it('http: to another machine → refused without the option that the page about redirects names', () => {
+    const baseUrl = 'http://api.example.com/public/v1';
+    const make = (allowInsecureHttp: boolean) =>
+      new TrackingClient({ baseUrl, apiKey: 'any', allowInsecureHttp });
+    expect(() => make(false)).toThrow('`baseUrl` begins with http://');
+    expect(() => make(true)).not.toThrow();
+    expectClaim('If you have set `allowInsecureHttp`, the base URL can also begin with `http:`');
+  });
+
+  it('a call during a long pause → a RateLimitError without a response, as the page says', async () => {
+    const response = { status: 429, headers: { 'retry-after': '120' } };
+    const { client, requests } = makeClient(response, { rateLimit: {}, retry: { retries: 0 } });
+    await catchRejection(client.couriers.list());
+    const error = await catchRejection(client.couriers.list());
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({ status: 429, attempts: 0, code: undefined, body: undefined });
+    expect(requests).toHaveLength(1);
+    expectClaim('`attempts` is 0, and the error has neither a `code` nor a `body`');
+  });
+
+  it('a response that names an older key of an `apiKey` function → shown, as the page says', async () => {
+    const keys = ['older-key-111', 'newer-key-222'];
+    const response = { status: 400, body: { errors: [{ code: 'x', message: 'older-key-111' }], data: null } };
+    const { client } = makeClient(response, { apiKey: () => keys.shift() ?? '' });
+    const messages = [];
+    for (let call = 1; call <= 2; call += 1)
+      messages.push(String(await catchRejection(client.couriers.list())));
+    expect(messages.map((message) => message.includes('older-key-111'))).toEqual([false, true]);
+    expectClaim('If `apiKey` is a function, only the key that it returned last is masked');
+  });
+});
+
+describe('responses', () => {
+  const wrong: StubResponse = { body: { data: { tracker: { trackerId: 't1', trackingNumber: 5 } } } };
+
+  it('three responses with the same wrong fields → a warning for each field, and the hook for each response', async () => {
+    const [warn, onMismatch] = [vi.fn(), vi.fn()];
+    const logger = { debug() {}, info() {}, warn, error() {} };
+    const { client } = makeClient(wrong, { logger, logLevel: 'warn', hooks: { onMismatch } });
+    for (let call = 1; call <= 3; call += 1) await client.trackers.get('t1');
+    const fields = warn.mock.calls.map(([line]) => /(isTracked|trackingNumber)/.exec(String(line))?.[1]);
+    expect(fields.sort()).toEqual(['isTracked', 'trackingNumber']);
+    expect(onMismatch).toHaveBeenCalledTimes(3);
+    expectClaim(
+      'logs one warning for each endpoint and field, and calls the hook `onMismatch` for each such response',
+    );
+  });
+
+  it.each<[string, TrackingClientOptions['invalidResponse'], boolean]>([
+    ['trackerId', 'keep', false],
+    ['trackingNumber', 'keep', true],
+    ['isTracked', 'keep', true],
+    ['isTracked', 'throw', false],
+  ])(
+    'a tracker without %s, with `invalidResponse: %j` → usable: %s',
+    async (field, invalidResponse, isUsable) => {
+      const tracker = { ...TRACKER, [field]: undefined };
+      const { client } = makeClient({ body: { data: { tracker } } }, { invalidResponse });
+      const result = await client.trackers.get('t1').then(
+        () => true,
+        () => false,
+      );
+      expect(result).toBe(isUsable);
+      expectClaim(
+        'the schema requires these three fields; with the default `invalidResponse`, a call rejects only if `trackerId` is missing',
+      );
+    },
+  );
+
+  it('a page instead of JSON as the response to a resend → ResponseValidationError, as for every method', async () => {
+    const { client } = makeClient({ body: '<html>', headers: { 'content-type': 'text/html' } });
+    const error = await catchRejection(client.trackers.resendWebhookEvents('t1'));
+    expect(error).toMatchObject({ name: 'ResponseValidationError' });
+    expectClaim('the call always rejects with a `ResponseValidationError`');
+  });
+});
+
+describe('webhooks and polls', () => {
+  /** Sends a webhook to a new inbox, and returns the keys of its events. */
+  async function readKeys(ids: object, account?: string): Promise<string[]> {
+    const keys: string[] = [];
+    const body = { ...ids, events: [{ eventId: 'e1' }] };
+    const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+    await inbox.process(body, (_event, { key }) => void keys.push(key), { account });
+    return keys;
+  }
+
+  it('a poll and a webhook of the same event → the same key, but for an account or without a trackerId', async () => {
+    const body = { data: { trackings: [{ tracker: TRACKER, events: [{ eventId: 'e1' }] }] } };
+    const { keys } = await makeClient({ body }).client.trackers.pollOnce('t1');
+    const both = { trackerId: 't1', clientTrackerId: 'o1' };
+    expect(await readKeys(both)).toEqual(keys);
+    expect(await readKeys(both, 'acme')).not.toEqual(keys);
+    expect(await readKeys({ clientTrackerId: 'o1' })).not.toEqual(keys);
+    expect(await readKeys(both, 'acme')).toEqual([buildEventKey(both, { eventId: 'e1' }, 'acme')]);
+    expectClaim('In webhooks, the same events have the same keys, with two exceptions: an `account`');
+    expectClaim('a webhook without a `trackerId`');
+  });
+
+  it.each([
+    ['onEvent', 5],
+    ['onEvents', 1],
+  ])('results with five known events, with `%s` → %d calls to the store', async (callback, calls) => {
+    class CountingStore extends MemoryDedupeStore {
+      claims = 0;
+      override claim(...args: Parameters<MemoryDedupeStore['claim']>) {
+        this.claims += 1;
+        return super.claim(...args);
+      }
+    }
+    const store = new CountingStore();
+    const inbox = new WebhookInbox({ store });
+    const events = ['e1', 'e2', 'e3', 'e4', 'e5'].map((eventId) => ({ eventId }));
+    const results = { tracker: TRACKER, events };
+    await inbox.processResults(results, { [callback]: () => {} });
+    const before = store.claims;
+    await inbox.processResults(results, { [callback]: () => {} });
+    expect(store.claims - before).toBe(calls);
+    expectClaim(
+      'With `onEvent`, each event of the results takes a call to the store, even if it is known. With `onEvents`, the known events of a tracker take one call',
+    );
+  });
+
+  it('secrets with the faults that the page names → refused; a secret of which they are only a part → accepted', () => {
+    const make = (secret: string) =>
+      createWebhookHandler({ secret, store: new MemoryDedupeStore(), onEvent() {} });
+    for (const secret of ['Bearer a', 'Bearer:a', 'Authorization: a', ' a', 'a ', '"a"', 'a\nb'])
+      expect(() => make(secret), secret).toThrow('`secret` ');
+    for (const secret of ['BearerX1', 'AuthorizationX1', 'a"b', 'a b'])
+      expect(() => make(secret)).not.toThrow();
+    expectClaim(
+      'refuses a secret that begins with `Bearer` and a space, with `Bearer:` or with `Authorization:`, that begins or ends with white space or a quote, or that contains a line break or another control character',
+    );
+  });
+});
+
+describe('the command', () => {
+  it('the output of `show` → shown below a program that creates the tracker', async () => {
+    const blocks = ALL_DOCUMENTS.flatMap((path) => parseMarkdown(readDocument(path)).blocks);
+    const shown = blocks.findIndex(({ code }) => code.startsWith('$ npx --no-install tracking-client show'));
+    const [line = '', ...expected] = blocks[shown]?.code.trimEnd().split('\n') ?? [];
+    expect(blocks[shown - 1]?.code).toContain(`trackers.create({ trackingNumber: '${NUMBER}' })`);
+    const fake = connect(createFakeTrackingService());
+    const command = line.replace('$ npx --no-install tracking-client ', '');
+    expect((await runLine(command)).exitCode).toBe(3);
+    await new TrackingClient().trackers.create({ trackingNumber: NUMBER });
+    fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+    const { exitCode, stdout } = await runLine(command);
+    const withoutTimes = (text: string) => text.trimEnd().replace(/\d{1,2} \w{3} \d\d:\d\d/g, 'TIME');
+    expect(exitCode).toBe(0);
+    expect(matchesPattern(withoutTimes(stdout), withoutTimes(expected.join('\n'))), stdout).toBe(true);
+  });
+
+  it('the column of the tracking numbers → the same name on the page, in the help and in the error', async () => {
+    const { stdout } = await runLine('import --help');
+    const [, name = ''] = /Only (\w+) is required/.exec(stdout) ?? [];
+    expectClaim(`Only the column \`${name}\` is required`);
+    expect(() => readLayout(['number'], 'rows.csv')).toThrow(`rows.csv has no column ${name};`);
+    for (const spelling of ['tracking_number', 'Tracking Number']) {
+      expect(readLayout([spelling], 'rows.csv').fields).toEqual([name]);
+      expectClaim(`\`${spelling}\``);
+    }
+  });
+});
