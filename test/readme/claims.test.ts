@@ -143,7 +143,9 @@ describe('errors', () => {
     for (let call = 1; call <= 2; call += 1)
       messages.push(String(await catchRejection(client.couriers.list())));
     expect(messages.map((message) => message.includes('older-key-111'))).toEqual([false, true]);
-    expectClaim('only the key that it returned last is masked, so a response that quotes an older key shows this key');
+    expectClaim(
+      'only the key that it returned last is masked, so a response that quotes an older key shows this key',
+    );
   });
 });
 
