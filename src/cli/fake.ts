@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type EndpointName, TrackingClient, VERSION } from 'tracking-client';
+import { type EndpointName, STATUS_MILESTONES, TrackingClient, VERSION } from 'tracking-client';
 import {
   createFakeTrackingService,
   createWebhookSender,
@@ -51,7 +51,7 @@ export interface FakeFlags {
   readonly seed: string;
 }
 
-const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-found', 'none'];
+const PLAYS: readonly Play[] = [...STATUS_MILESTONES, 'customs', 'never-found', 'none'];
 const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
@@ -72,7 +72,7 @@ export function addFake(program: Command, terminal: Terminal): void {
         'scenario of each new shipment; several are used in turn. With "none", events come only from POST /__fake/events',
       )
         .choices(PLAYS)
-        .default(['delivered'], PLAYS[0]),
+        .default(['delivered'], 'delivered'),
     )
     .option('--speed <number>', 'speed: at 60, an hour takes a minute', parseSpeed, 1)
     .option(

@@ -68,8 +68,9 @@ export interface FakeTrackingService {
    */
   shipment(key: ShipmentKey): FakeShipment;
   /**
-   * Plays a scenario: events happen to a shipment one after the other, on the fake's clock. An hour after the last event, tracking
-   * stops. Each tracker shows the events as events of its own courier, if it names one.
+   * Plays a scenario: events happen to a shipment one after the other, on the fake's clock. The scenario of a milestone ends at this
+   * milestone. An hour after the last event of `delivered`, `exception` and `customs`, tracking stops. Each tracker shows the events
+   * as events of its own courier, if it names one.
    *
    * @param trackingNumber - the tracking number of the shipment
    * @param name - the name of the scenario

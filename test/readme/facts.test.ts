@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { installSteps } from '../../scripts/readme/install.ts';
 import { IS_PUBLISHED } from '../../scripts/support/published.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
+import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
 import { parseMarkdown, readDocument } from './support/documents.ts';
 
 const readme = readDocument('README.md');
@@ -53,6 +54,16 @@ describe('facts in the documents', () => {
     const paths = Object.keys(exports).filter((path) => path !== './package.json');
     const names = paths.map((path) => `\`${path.replace('.', 'tracking-client')}\``);
     expect(readColumn(readDocument('docs/options.md'), 'Imports', 0)).toEqual(names);
+  });
+
+  it('the sample numbers → the README and the page on testing name one for each milestone, and the quota', () => {
+    const milestones = STATUS_MILESTONES.map((milestone) => milestone.toUpperCase());
+    const testing = readDocument('docs/testing.md');
+    expect(milestones.filter((name) => !testing.includes(`\`SHIP24_SAMPLE_${name}_000\``))).toEqual([]);
+    const [, real = ''] = readSection('Quickstart').split('### With the real service');
+    expect(real).toContain('`SHIP24_SAMPLE_DELIVERED_000`');
+    expect(milestones.filter((name) => !real.includes(`\`${name}\``))).toEqual([]);
+    for (const text of [testing, real]) expect(text).toMatch(/quota of\s+your plan/);
   });
 
   it('the README → at most 230 lines', () => {

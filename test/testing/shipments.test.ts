@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
 import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
-import type { FakeShipment, FakeTrackingService, PlayName } from '../../src/testing/index.ts';
+import type { TrackingEvent } from '../../src/schemas/event.ts';
+import type { FakeShipment, FakeTrackingService } from '../../src/testing/index.ts';
+import { PLAY_NAMES } from '../../src/testing/shipments/shipment.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
@@ -22,7 +24,6 @@ const makeRecipient = (city: string) => ({
   city,
   subdivision: null,
 });
-const SCENARIOS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
 
 describe('fake.shipment', () => {
   it('addEvent without fields, number in any case → an event in transit at the current time of the fake', () => {
@@ -78,7 +79,7 @@ describe('fake.shipment', () => {
     expect(makeFake().fake.shipment(NUMBER).addEvent(input).events).toMatchObject([codes]);
   });
 
-  it.each(SCENARIOS)('%s → sources are no courier codes', async (name) => {
+  it.each(PLAY_NAMES)('%s → sources are no courier codes', async (name) => {
     const { fake } = makeFake();
     const couriers = new Set(fake.couriers.map(({ courierCode }) => courierCode));
     for (const { courierCode, sourceCode } of fake.play(NUMBER, name, AT_ONCE).events) {
@@ -298,6 +299,19 @@ describe('fake.shipment({ trackerId })', () => {
 });
 
 describe('fake.play', () => {
+  it.each(STATUS_MILESTONES)(
+    '%s → the shipment ends at this milestone; tracking stops if it is delivered or lost',
+    async (milestone) => {
+      const { fake, createId, call, advance } = makeFake();
+      const id = await createId();
+      fake.play(NUMBER, milestone);
+      advance(7 * DAY_MS);
+      const [{ tracker, shipment }] = (await call('GET', `/trackers/${id}/results`)).body.data.trackings;
+      const isStopped = milestone === 'delivered' || milestone === 'exception';
+      expect([shipment.statusMilestone, tracker.isTracked]).toEqual([milestone, !isStopped]);
+    },
+  );
+
   it.each([
     ['delivered', 'delivered', 6, []],
     ['exception', 'exception', 7, []],
@@ -371,7 +385,7 @@ describe('fake.play', () => {
     expect(Date.parse(delivered) - Date.parse(first)).toBe(76 * HOUR_MS);
   });
 
-  it.each(SCENARIOS)(
+  it.each(PLAY_NAMES)(
     '%s, begun at any hour of the day → results in the order of the events',
     async (name) => {
       for (let hour = 0; hour < 24; hour += 1) {
@@ -478,34 +492,73 @@ describe('the courier of the events of a scenario', () => {
 });
 
 describe('the sample numbers of the service', () => {
+  const STOPPED: readonly string[] = ['delivered', 'exception'];
+  const toNumber = (milestone: string, digits = '000') =>
+    `SHIP24_SAMPLE_${milestone.toUpperCase()}_${digits}`;
+  /** The parts of events that do not depend on the number. */
+  const describeEvents = (events: readonly TrackingEvent[]) =>
+    events.map(({ occurrenceDatetime, statusMilestone, statusCode, status, location, courierCode }) =>
+      [occurrenceDatetime, statusMilestone, statusCode, status, location, courierCode].join(' '),
+    );
+
+  it('the scenarios → one for each sample number, and two more', () => {
+    expect(PLAY_NAMES).toEqual([...STATUS_MILESTONES, 'customs', 'never-found']);
+  });
+
   it.each(STATUS_MILESTONES)(
-    'a sample of the milestone %s → ends with it, whatever its last three digits',
+    '%s → pending until there are results, then the whole history of the scenario, which ends with it',
     async (milestone) => {
-      for (const digits of ['000', '742']) {
-        const { fake, track } = makeFake({ play: 'customs' });
-        const trackingNumber = `SHIP24_SAMPLE_${milestone.toUpperCase()}_${digits}`;
-        const [tracking] = (await track({ trackingNumber })).body.data.trackings;
-        expect(tracking.shipment.statusMilestone).toBe(milestone);
-        expect(tracking.events[0]?.statusMilestone).toBe(milestone === 'pending' ? undefined : milestone);
-        expect(fake.webhooks.pending).toHaveLength(tracking.events.length);
-      }
+      const { fake, create, call, advance } = makeFake({ play: 'customs' });
+      const trackingNumber = toNumber(milestone);
+      const { trackerId } = (await create({ trackingNumber })).body.data.tracker;
+      const read = async () => (await call('GET', `/trackers/${trackerId}/results`)).body.data.trackings[0];
+      expect(await read()).toMatchObject({
+        tracker: { isTracked: true },
+        shipment: { statusMilestone: 'pending' },
+        events: [],
+      });
+      advance(2000);
+      const { tracker, shipment, events } = await read();
+      expect([shipment.statusMilestone, tracker.isTracked]).toEqual([
+        milestone,
+        !STOPPED.includes(milestone),
+      ]);
+      expect(events[0]?.statusMilestone).toBe(milestone === 'pending' ? undefined : milestone);
+      expect(fake.webhooks.pending).toHaveLength(events.length);
+      const played = makeFake().fake.play(NUMBER, milestone, AT_ONCE);
+      expect(describeEvents(events.toReversed())).toEqual(describeEvents(played.events));
     },
   );
 
-  it('delivered → each milestone on the way, a day apart, and nothing in the future', async () => {
-    const { clock, track, advance } = makeFake();
-    const [{ events }] = (await track({ trackingNumber: 'SHIP24_SAMPLE_DELIVERED_000' })).body.data.trackings;
-    expect(events.map(({ statusMilestone }) => statusMilestone)).toEqual([
-      'delivered',
-      'out_for_delivery',
-      'in_transit',
-      'info_received',
-    ]);
-    const times = events.map(({ occurrenceDatetime }) => Date.parse(occurrenceDatetime ?? ''));
-    expect(times.map((time) => (clock.nowMs - time) / HOUR_MS)).toEqual([1, 25, 49, 73]);
+  it.each(STATUS_MILESTONES)(
+    '%s with other last digits, or another payload → another tracker with the same history',
+    async (milestone) => {
+      const { fake, track, clock } = makeFake();
+      const inputs = [
+        { trackingNumber: toNumber(milestone) },
+        { trackingNumber: toNumber(milestone, '742').toLowerCase() },
+        { trackingNumber: toNumber(milestone), shipmentReference: 'another' },
+      ];
+      const histories: string[][] = [];
+      for (const input of inputs) {
+        const [{ tracker, events }] = (await track(input)).body.data.trackings;
+        histories.push([`${tracker.isTracked}`, ...describeEvents(events)]);
+        for (const { occurrenceDatetime } of events)
+          expect(Date.parse(occurrenceDatetime ?? '')).toBeLessThanOrEqual(clock.nowMs);
+      }
+      const [history] = histories;
+      expect(histories).toEqual([history, history, history]);
+      expect(history?.[0]).toBe(`${!STOPPED.includes(milestone)}`);
+      expect(fake.trackers).toHaveLength(3);
+    },
+  );
+
+  it('a month later → the same events, and no new ones', async () => {
+    const { track, advance } = makeFake();
+    const input = { trackingNumber: toNumber('out_for_delivery') };
+    const [{ events }] = (await track(input)).body.data.trackings;
     advance(30 * DAY_MS);
-    const again = await track({ trackingNumber: 'SHIP24_SAMPLE_DELIVERED_000' });
-    expect(again.body.data.trackings[0].events).toEqual(events);
+    expect((await track(input)).body.data.trackings[0].events).toEqual(events);
   });
 
   it.each(['SHIP24_SAMPLE_LOST_000', 'SHIP24_SAMPLE_DELIVERED_00', 'MY_SHIP24_SAMPLE_DELIVERED_000'])(
@@ -522,7 +575,7 @@ describe('the sample numbers of the service', () => {
     expect((await track(input)).status).toBe(201);
     expect((await track({ trackingNumber: 'SHIP24_SAMPLE_EXCEPTION_002' })).status).toBe(403);
     const { trackings } = (await call('POST', '/tracking/search', input)).body.data;
-    expect(trackings).toMatchObject([{ shipment: { statusMilestone: 'exception' }, events: { length: 4 } }]);
+    expect(trackings).toMatchObject([{ shipment: { statusMilestone: 'exception' }, events: { length: 7 } }]);
   });
 });
 

@@ -10,7 +10,6 @@ import {
   buildProof,
   buildResults,
   type EventInput,
-  findSampleHistory,
   formatTime,
   KnownParcel,
   type PlayName,
@@ -95,17 +94,15 @@ export class FakeState {
    */
   askCouriers(trackingNumber: string): KnownParcel {
     const parcel = this.getParcel(trackingNumber);
+    if (parcel.hasScenario) return parcel;
     const { play: names, speed } = this.options;
-    const nowMs = this.now();
-    const sample = parcel.hasScenario ? undefined : findSampleHistory(parcel.trackingNumber, nowMs);
-    if (sample !== undefined) {
-      parcel.hasScenario = true;
-      this.addEvents({ parcel }, sample, nowMs, true);
-    }
     const name = names[this.#scenariosStarted % names.length];
-    if (name === undefined || parcel.hasScenario) return parcel;
-    this.#scenariosStarted += 1;
-    this.startScenario(parcel, name, speed);
+    if (parcel.sample !== undefined) {
+      this.startScenario(parcel, parcel.sample, Number.POSITIVE_INFINITY);
+    } else if (name !== undefined) {
+      this.#scenariosStarted += 1;
+      this.startScenario(parcel, name, speed);
+    }
     return parcel;
   }
 
@@ -179,8 +176,9 @@ export class FakeState {
     const parcel = this.getParcel(tracker.trackingNumber);
     tracker.shipment.fields = { ...parcel.fields, ...tracker.shipment.fields };
     this.#discover(tracker, parcel.events, atMs);
-    if (parcel.stopsFirstTracker) tracker.trackedUntilMs = atMs;
-    parcel.stopsFirstTracker = false;
+    if (parcel.stopsNextTracker) tracker.trackedUntilMs = atMs;
+    // Every tracker of a sample number has the same history.
+    parcel.stopsNextTracker &&= parcel.sample !== undefined;
   }
 
   /** @param isPlayed - true for the events of a scenario */
@@ -220,7 +218,7 @@ export class FakeState {
 
   stopTracking(target: Target, atMs: number): void {
     const trackers = this.findTrackers(target);
-    if (trackers.length === 0) target.parcel.stopsFirstTracker = true;
+    if (trackers.length === 0) target.parcel.stopsNextTracker = true;
     for (const tracker of trackers) {
       this.fetchResults(tracker, atMs);
       tracker.trackedUntilMs = atMs;

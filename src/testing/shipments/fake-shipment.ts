@@ -46,7 +46,7 @@ export class FakeShipment {
     const target = this.#getTarget();
     const trackers = this.#getState().findTrackers(target);
     const nowMs = this.#getState().now();
-    if (trackers.length === 0) return !target.parcel.stopsFirstTracker;
+    if (trackers.length === 0) return !target.parcel.stopsNextTracker;
     return trackers.some((tracker) => isTracked(tracker, nowMs));
   }
 

@@ -98,12 +98,19 @@ export class ShipmentState {
   }
 }
 
+function findSample(trackingNumber: string): KnownStatusMilestone | undefined {
+  const [, name] = /^SHIP24_SAMPLE_([A-Z_]+)_\d{3}$/.exec(trackingNumber) ?? [];
+  return STATUS_MILESTONES.find((milestone) => milestone.toUpperCase() === name);
+}
+
 /** The events that couriers know of a tracking number; each tracker of the number discovers them. */
 export class KnownParcel extends ShipmentState {
   /** True once a test or a scenario has changed the parcel; then the option `play` starts no scenario for it. */
   hasScenario = false;
-  /** True when a test stopped tracking before there was a tracker. */
-  stopsFirstTracker = false;
+  /** True if the next tracker stops at its first results, because tracking was stopped before there was a tracker. */
+  stopsNextTracker = false;
+  /** The scenario of a sample number of the service; undefined for any other number (docs/service.md 1.14). */
+  readonly sample: KnownStatusMilestone | undefined = findSample(this.trackingNumber);
   /** The events whose courier no test has named: those of scenarios, and events that took over their courier. */
   readonly #playedEvents = new Set<TrackingEvent>();
 
@@ -257,6 +264,9 @@ const ROUTE: readonly ScenarioStep[] = [
   step(40, SAN_RAFAEL, 'date', 'in_transit', 'destination_arrival', 'Arrived in the country of destination'),
 ];
 
+const OUT_FOR_DELIVERY = step(72, SAN_RAFAEL, 'utc', 'out_for_delivery');
+const FAILED_ATTEMPT = step(75, SAN_RAFAEL, 'utc', 'failed_attempt');
+
 function delivery(hours: number): readonly ScenarioStep[] {
   return [
     step(hours, SAN_RAFAEL, 'utc', 'out_for_delivery'),
@@ -265,15 +275,32 @@ function delivery(hours: number): readonly ScenarioStep[] {
   ];
 }
 
-/** The scenarios that `fake.play` can play. */
+/**
+ * The scenarios that `fake.play` can play. A sample number of the service has the history of the scenario of its milestone
+ * (docs/service.md 1.14).
+ */
 export const scenarios = {
+  /** No news; tracking goes on. */
+  pending: [],
+  /** Announced in San Rafael, because the courier of Beijing cannot be asked while `trackers.track` waits. */
+  info_received: [step(0, SAN_RAFAEL, 'utc', 'info_received')],
+  in_transit: ROUTE,
+  out_for_delivery: [...ROUTE, OUT_FOR_DELIVERY],
+  failed_attempt: [...ROUTE, OUT_FOR_DELIVERY, FAILED_ATTEMPT],
+  /** A delivery fails, and the shipment is taken to a pickup point. */
+  available_for_pickup: [
+    ...ROUTE,
+    OUT_FOR_DELIVERY,
+    FAILED_ATTEMPT,
+    step(79, SAN_RAFAEL, 'utc', 'available_for_pickup'),
+  ],
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
   delivered: [...ROUTE, ...delivery(72)],
   /** A delivery fails, then the shipment is lost; then tracking stops. */
   exception: [
     ...ROUTE,
-    step(72, SAN_RAFAEL, 'utc', 'out_for_delivery'),
-    step(75, SAN_RAFAEL, 'utc', 'failed_attempt'),
+    OUT_FOR_DELIVERY,
+    FAILED_ATTEMPT,
     step(120, SAN_RAFAEL, 'utc', 'exception', 'exception_lost', 'The shipment is lost'),
     stop(121),
   ],
@@ -294,28 +321,7 @@ export const scenarios = {
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */
   'never-found': [stop(720)],
-} satisfies Record<string, readonly ScenarioStep[]>;
-
-/** The milestones of a parcel that is on its way as planned. */
-const SAMPLE_WAY: readonly string[] = ['info_received', 'in_transit', 'out_for_delivery'];
-
-/**
- * Returns the history of a sample number of the service, oldest first; undefined for any other number (docs/service.md 1.14). The
- * history ends with the milestone that the number names. Its events lie a day apart, and the last one happened an hour ago.
- */
-export function findSampleHistory(trackingNumber: string, nowMs: number): EventInput[] | undefined {
-  const [, name = ''] = /^SHIP24_SAMPLE_([A-Z_]+)_\d{3}$/.exec(trackingNumber) ?? [];
-  const milestone = STATUS_MILESTONES.find((known) => known === name.toLowerCase());
-  if (milestone === undefined) return undefined;
-  if (milestone === 'pending') return [];
-  const planned = SAMPLE_WAY.slice(0, SAMPLE_WAY.indexOf(milestone) + 1);
-  const milestones = planned.length > 0 ? planned : [...SAMPLE_WAY, milestone];
-  return milestones.map((statusMilestone, index) => ({
-    ...SAN_RAFAEL,
-    statusMilestone,
-    occurrenceDatetime: formatTime(nowMs - HOUR_MS - (milestones.length - 1 - index) * 24 * HOUR_MS),
-  }));
-}
+} satisfies Record<KnownStatusMilestone | 'customs' | 'never-found', readonly ScenarioStep[]>;
 
 /** The name of a scenario that `fake.play` knows. */
 export type PlayName = keyof typeof scenarios;
