@@ -1,5 +1,5 @@
 import { isFilled, readTime } from './fields.ts';
-import { type OccurrenceDatetime, type OrderableEvent, sortEvents } from './order.ts';
+import { latestEvent, type OccurrenceDatetime, type OrderableEvent, sortEvents } from './order.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -31,7 +31,7 @@ export interface ReportedTracking {
  * @returns the courier code; undefined if no event names a courier and the tracker has no code or several
  */
 export function courierOf({ events, tracker }: ReportedTracking): string | undefined {
-  const newest = sortEvents(events).findLast(({ courierCode }) => isFilled(courierCode));
+  const newest = latestEvent(events.filter(({ courierCode }) => isFilled(courierCode)));
   if (newest) return newest.courierCode ?? undefined;
   const [code, ...others] = [tracker?.courierCode].flat().filter(isFilled);
   return others.length === 0 ? code : undefined;

@@ -83,7 +83,7 @@ describe('the command', () => {
     ],
     [
       'fake --play lost',
-      /argument 'lost' is invalid\. Allowed choices are pending, info_received, in_transit, .*, customs, never-found, none\.; see --help\n$/,
+      /argument 'lost' is invalid\. Allowed choices are pending, info_received, in_transit, .*, customs, never-found, none; see --help\n$/,
     ],
     [
       'listen --host=',

@@ -22,6 +22,16 @@ describe('courierOf', () => {
       { events: [early, event('2026-03-05', 'delivered', '')] },
       'us-post',
     ],
+    [
+      'an event without a readable time names another',
+      { events: [early, event('some day', 'in_transit', 'de-post'), event(null, 'in_transit', 'nl-post')] },
+      'us-post',
+    ],
+    [
+      'only an event without a time names one',
+      { events: [event('2026-03-05', 'delivered'), event(null, 'in_transit', 'nl-post')] },
+      'nl-post',
+    ],
     ['no event names one', { events: [], tracker: { courierCode: ['de-post'] } }, 'de-post'],
     ['the code of the tracker is a text', { events: [], tracker: { courierCode: 'de-post' } }, 'de-post'],
     [
@@ -59,6 +69,22 @@ describe('daysInTransit', () => {
       'instants with offsets, two written days and 23 hours apart',
       [event('2026-03-02T23:00:00-10:00', 'in_transit'), event('2026-03-04T08:00:00Z', 'delivered')],
       0,
+    ],
+    [
+      'a local time and an instant, 2 hours apart if the time were UTC',
+      [event('2026-03-02T23:00:00', 'in_transit'), event('2026-03-03T01:00:00Z', 'delivered')],
+      1,
+    ],
+    [
+      'pending comes first',
+      [event('2026-03-01', 'pending'), event('2026-03-02', 'in_transit'), delivered],
+      3,
+    ],
+    ['a milestone that is not known comes first', [event('2026-03-02', 'weighed'), delivered], 3],
+    [
+      'the first event after the announcement has no time',
+      [event(null, 'in_transit'), event('2026-03-03', 'out_for_delivery'), delivered],
+      2,
     ],
     ['an instant and a date', [event('2026-03-02T23:00:00Z', 'in_transit'), delivered], 3],
     [
