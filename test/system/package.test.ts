@@ -51,9 +51,16 @@ async function listBundledLibraries(): Promise<string[]> {
   return [...new Set((await Promise.all(inputs)).flat().flatMap((path) => folder.exec(path)?.[0] ?? []))];
 }
 
-/** Bundles everything that an entry point of the build exports, as a user's bundler does. */
-async function bundleFor(options: BuildOptions, entry: string): Promise<{ inputs: string[]; bytes: number }> {
-  const contents = `import * as all from '${entry}'; console.log(all);`;
+/** Bundles what an entry point of the build exports, or some of it, as a user's bundler does. */
+async function bundleFor(
+  options: BuildOptions,
+  entry: string,
+  names?: readonly string[],
+): Promise<{ inputs: string[]; bytes: number }> {
+  const contents =
+    names === undefined
+      ? `import * as all from '${entry}'; console.log(all);`
+      : `import { ${names} } from '${entry}'; console.log(${names});`;
   const { metafile, outputFiles } = await build({
     ...options,
     absWorkingDir: root,
@@ -67,6 +74,13 @@ async function bundleFor(options: BuildOptions, entry: string): Promise<{ inputs
     tsconfigRaw: {},
   });
   return { inputs: Object.keys(metafile.inputs), bytes: outputFiles[0]?.contents.length ?? Number.NaN };
+}
+
+/** The sources of the files of the build among these files; the build names the source of each part in a comment. */
+async function listSources(inputs: readonly string[]): Promise<string[]> {
+  const paths = inputs.filter((path) => path.startsWith('dist/'));
+  const texts = await Promise.all(paths.map((path) => readFile(join(root, path), 'utf8')));
+  return texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name = '']) => name));
 }
 
 /** A program of a user, in which an editor shows each hover that the test reads. */
@@ -300,16 +314,23 @@ describe('the package', () => {
     expect(bytes).toBeLessThanOrEqual(7_000);
   });
 
+  it('the functions for shipments → at most 3 kB beside those that order events, from sources of events only', async () => {
+    const ordering = ['sortEvents', 'latestEvent', 'isNewerEvent', 'parseOccurrenceDatetime'];
+    const forShipments = ['advanceStatus', 'courierOf', 'daysInTransit', 'deliveryEstimate'];
+    const names = [...ordering, ...forShipments, 'describeMilestone'];
+    const bundle = (some: readonly string[]) =>
+      bundleFor({ platform: 'browser' }, 'tracking-client/events', some);
+    const [all, older] = [await bundle(names), await bundle(ordering)];
+    expect(all.bytes - older.bytes).toBeLessThanOrEqual(3_000);
+    expect((await listSources(all.inputs)).filter((name) => !name.startsWith('src/events/'))).toEqual([]);
+  });
+
   it('tracking-client/opentelemetry → at most 17 kB beside its libraries, without the client', async () => {
     const external = ['zod', '@opentelemetry/api', 'node:*'];
     const { inputs, bytes } = await bundleFor({ external }, 'tracking-client/opentelemetry');
-    const texts = await Promise.all(
-      inputs.filter((path) => path.startsWith('dist/')).map((path) => readFile(join(root, path), 'utf8')),
-    );
-    // The build names the source of each part in a comment.
-    const sources = texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name]) => name));
+    const sources = await listSources(inputs);
     expect(sources).toContain('src/opentelemetry/index.ts');
-    expect(sources.filter((name) => /^src\/(webhooks|limiter|http|client)/.test(name ?? ''))).toEqual([]);
+    expect(sources.filter((name) => /^src\/(webhooks|limiter|http|client)/.test(name))).toEqual([]);
     expect(bytes).toBeLessThanOrEqual(17_000);
   });
 

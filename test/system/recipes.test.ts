@@ -219,6 +219,56 @@ describe('cron.md', () => {
   });
 });
 
+describe('report.md', () => {
+  /** Ships a parcel that leaves on one day and has its last milestone on another. */
+  async function ship(
+    fake: FakeTrackingService,
+    number: string,
+    courierCode: string,
+    [from, milestone, to]: readonly [from: string, milestone: string, to: string],
+  ) {
+    await new TrackingClient().trackers.create({ trackingNumber: number, courierCode });
+    fake
+      .shipment(number)
+      .addEvent({ courierCode, statusMilestone: 'info_received', occurrenceDatetime: '2025-12-24' })
+      .addEvent({ courierCode, statusMilestone: 'in_transit', occurrenceDatetime: from })
+      .addEvent({ courierCode, statusMilestone: milestone, occurrenceDatetime: to });
+  }
+
+  it('the program → at most 40 lines', () => {
+    const code = recipeFiles('report').find(({ path }) => path === 'src/report.ts')?.code ?? '';
+    expect(code).toContain('resultsMany');
+    expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(40);
+  });
+
+  it('trackers of two months, and one that cannot be read → the figures of each courier, exit code 1', async () => {
+    const fake = await serving({ limits: false });
+    vi.stubEnv('REPORT_MONTH', '2026-02');
+    for (const trackingNumber of ['RR000000000CN', 'RR000000008CN']) // without news; the first one fails
+      await new TrackingClient().trackers.create({ trackingNumber });
+    await ship(fake, 'RR000000001CN', 'us-post', ['2026-02-02', 'delivered', '2026-02-04']);
+    await ship(fake, 'RR000000002CN', 'us-post', ['2026-01-30T10:00', 'delivered', '2026-02-10T09:00']);
+    await ship(fake, 'RR000000003CN', 'us-post', ['2026-02-01', 'delivered', '2026-02-06']);
+    await ship(fake, 'RR000000004CN', 'us-post', ['2026-02-01', 'delivered', '2026-02-02']);
+    await ship(fake, 'RR000000005CN', 'fr-post', ['2026-02-02', 'exception', '2026-02-20']);
+    await ship(fake, 'RR000000006CN', 'fr-post', ['2026-02-27', 'delivered', '2026-03-01']);
+    await ship(fake, 'RR000000007CN', 'fr-post', ['2026-02-02', 'out_for_delivery', '2026-02-03']);
+    fake.fail('trackers.results', { status: 404, code: 'tracker_not_found' });
+    const lines = captured();
+    await imported('report', 'src/report.ts');
+    cleanUps.push(() => {
+      process.exitCode = undefined;
+    });
+    expect(lines.slice(-3)).toEqual([
+      'courier,delivered,exceptions,median days',
+      'fr-post,0,1,',
+      'us-post,4,0,3.5',
+    ]);
+    expect(lines).toHaveLength(4);
+    expect(process.exitCode).toBe(1);
+  });
+});
+
 describe('proxy.md', () => {
   async function startProxy() {
     const tunnels: (string | undefined)[] = [];
