@@ -28,6 +28,7 @@ interface ImportFlags extends ServiceFlags {
 
 const MAX_REASONS = 5;
 const MAX_FAULTS = 10;
+const MAX_PROBLEMS = 10;
 const MAX_LINES_SHOWN = 3;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
@@ -155,10 +156,14 @@ function formatProblems(
   { colours, width }: Pick<Terminal, 'colours' | 'width'>,
 ): string[] {
   if (counts.size === 0) return [];
-  const lines = [...counts].map(([message, { count, lines }]) => {
+  // A file can have as many unknown codes as rows.
+  const mostFirst = [...counts].sort(([, a], [, b]) => b.count - a.count);
+  const lines = mostFirst.slice(0, MAX_PROBLEMS).map(([message, { count, lines }]) => {
     const where = `(${count === 1 ? 'line' : 'lines'} ${lines.join(', ')}${count > lines.length ? ', …' : ''})`;
     return wrap(`  ${String(count).padStart(6)}  `, `${plain(message)} ${colours.dim(where)}`, width);
   });
+  const others = counts.size - MAX_PROBLEMS;
+  if (others > 0) lines.push(`  and ${others} other problem${others === 1 ? '' : 's'}`);
   return [colours.bold('Couriers'), ...lines];
 }
 

@@ -19,11 +19,11 @@ const findOptions = z.strictObject({
   signal: CALL_SHAPE.signal,
 } satisfies OptionShape<FindCouriersOptions>);
 
-const WORD_CHARACTER = /[\p{L}\p{M}\p{N}]/u;
+const ENDS_IN_WORD = /[\p{L}\p{M}\p{N}]$/u;
 
 function beginsWord(name: string, text: string): boolean {
   for (let index = name.indexOf(text); index >= 0; index = name.indexOf(text, index + 1))
-    if (!WORD_CHARACTER.test(name.charAt(index - 1))) return true;
+    if (!ENDS_IN_WORD.test(name.slice(0, index))) return true;
   return false;
 }
 

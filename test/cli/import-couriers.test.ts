@@ -41,6 +41,15 @@ it('--json → a line for each problem', async () => {
   expect(lines.filter(({ status }) => status === 'created')).toHaveLength(8);
 });
 
+it('many kinds of problems → the ten that most rows have, and the number of the others', async () => {
+  const codes = ['jp-post', ...Array.from({ length: 11 }, (_, index) => `typo-${index}`), 'typo-10'];
+  const rows = codes.map((code, index) => `LA${680658800 + index}NL,${code},`);
+  const { stdout } = (await importRows([HEAD, ...rows].join('\n'), [], { fake: makeFake() })).output;
+  expect(stdout).toContain("Couriers\n       2  The service has no courier 'typo-10'");
+  expect(stdout.match(/The (?:service has no )?courier /g)).toHaveLength(10);
+  expect(stdout).toContain('  and 2 other problems\n');
+});
+
 it('no row names a courier → the list is not read', async () => {
   const fake = makeFake();
   await importRows(`${HEAD}\nLA680658838NL,,`, [], { fake });

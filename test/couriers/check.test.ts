@@ -98,9 +98,9 @@ describe('check', () => {
     ]);
   });
 
-  test('finds and checks → one request', async () => {
+  test('ten thousand finds and checks → one request', async () => {
     const { client, requests } = courierService(LIST);
-    const calls = Array.from({ length: 2_000 }, () => [
+    const calls = Array.from({ length: 5_000 }, () => [
       client.couriers.check({ trackingNumber, courierCode: 'nl-post' }),
       client.couriers.find('nl-post'),
     ]);

@@ -68,6 +68,14 @@ describe('find, the order', () => {
     expect(readCodes(await courierService(listOf(list)).client.couriers.find('post'))).toEqual(['b', 'a']);
   });
 
+  test('a text after a letter beyond the first 65,536 characters → part of a word', async () => {
+    const list = [
+      makeCourier('a', { courierName: '𠮷field' }),
+      makeCourier('b', { courierName: 'Any field' }),
+    ];
+    expect(readCodes(await courierService(listOf(list)).client.couriers.find('field'))).toEqual(['b', 'a']);
+  });
+
   test('fields of unexpected types → couriers that fit by their other fields', async () => {
     const odd = { courierCode: 7, courierName: ['Oddpost'], countryCode: { code: 'US' }, isDeprecated: 'no' };
     const { client } = courierService(listOf([odd, makeCourier('us-post')]));

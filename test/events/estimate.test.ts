@@ -48,6 +48,19 @@ describe('deliveryEstimate', () => {
   });
 
   test.each([
+    ['unreadable', '5 March', '2026-03-09'],
+    ['empty', '', '2026-03-09'],
+  ])("a service's date that is %s, without a window → the prediction", (_what, estimatedDeliveryDate, to) => {
+    const shipment = { delivery: { ...PREDICTION, estimatedDeliveryDate } };
+    expect(deliveryEstimate(shipment)).toEqual({ from: '2026-03-07', to, source: 'prediction' });
+  });
+
+  test('only a reversed prediction → undefined', () => {
+    const aiPredictiveDeliveryDate = { from: '2026-03-09', to: '2026-03-07' };
+    expect(deliveryEstimate({ delivery: { aiPredictiveDeliveryDate } })).toBeUndefined();
+  });
+
+  test.each([
     ['instants that look reversed', '2026-03-05T10:00:00+02:00', '2026-03-05T09:00:00Z'],
     ['a time and the date of the same day', '2026-03-05T10:00:00', '2026-03-05'],
     ['equal dates', '2026-03-05', '2026-03-05'],

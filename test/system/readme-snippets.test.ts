@@ -146,6 +146,7 @@ describe('the types of the documents', () => {
     'postgres',
     'proxy',
     'reconcile',
+    'report',
     'web-server',
   ].flatMap((name) =>
     recipeFiles(name)
