@@ -6,6 +6,9 @@ import {
   STATUS_MILESTONES,
   type StatusNews,
 } from '../../src/events/index.ts';
+import { TrackingClient } from '../../src/index.ts';
+import { createFakeTrackingService, createWebhookSender } from '../../src/testing/index.ts';
+import { createWebhookHandler, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 
 const NOON = '2026-03-04T12:00:00.000Z';
 const ONE = '2026-03-04T13:00:00.000Z';
@@ -169,4 +172,42 @@ test('any order and any repetition of the same news → the same status', () => 
       expect(advanceAll(again)).toEqual(advanceAll(list));
     }),
   );
+});
+
+test('updates of polls, items of resultsMany, results of a call and messages of webhooks → the status of the shipment', async () => {
+  const fake = createFakeTrackingService({ resultsDelayMs: 0, limits: false });
+  const { baseUrl, apiKey, fetch } = fake;
+  const { trackers } = new TrackingClient({ baseUrl, apiKey, fetch });
+  const { trackerId } = await trackers.create({ trackingNumber: 'RR123456785CN' });
+  fake.shipment('RR123456785CN').deliver();
+  const statuses: Record<string, ShipmentStatus | undefined> = {};
+  const add = (name: string, news: StatusNews) => {
+    statuses[name] = advanceStatus(undefined, news).status;
+  };
+  add('pollOnce', await trackers.pollOnce(trackerId));
+  for await (const item of trackers.resultsMany([trackerId])) add('resultsMany', item);
+  for await (const update of trackers.pollMany([trackerId], { initialDelayMs: 0 })) {
+    add('pollMany', update);
+    break;
+  }
+  for await (const update of trackers.poll(trackerId, { initialDelayMs: 0 })) {
+    add('poll', update);
+    break;
+  }
+  const readAt = new Date().toISOString();
+  add('results', { tracking: await trackers.results(trackerId), readAt });
+  const target = createWebhookHandler({
+    secret: 'whsec',
+    store: new MemoryDedupeStore(),
+    onEvents: (message) => add('webhook', message),
+  });
+  await createWebhookSender({ target, secret: 'whsec', fake }).flush();
+  const names = ['pollOnce', 'resultsMany', 'pollMany', 'poll', 'results', 'webhook'];
+  expect(Object.keys(statuses)).toEqual(names);
+  for (const name of names)
+    expect(statuses[name]).toMatchObject({
+      milestone: 'delivered',
+      reachedAt: expect.any(String),
+      source: name === 'webhook' ? 'webhook' : 'results',
+    });
 });
