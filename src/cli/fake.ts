@@ -1,5 +1,11 @@
 import { type Command, Option } from 'commander';
-import { type EndpointName, STATUS_MILESTONES, TrackingClient, VERSION } from 'tracking-client';
+import {
+  describeMilestone,
+  type EndpointName,
+  STATUS_MILESTONES,
+  TrackingClient,
+  VERSION,
+} from 'tracking-client';
 import {
   createFakeTrackingService,
   createWebhookSender,
@@ -258,7 +264,8 @@ export function formatRequest(request: RecordedRequest, colours: Colours): strin
 function describePush({ item }: QueuedPush): string {
   if (!('events' in item)) return 'proof of delivery';
   const [newest] = item.events;
-  const text = plain(newest?.status ?? newest?.statusMilestone ?? 'no status');
+  const milestone = plain(newest?.statusMilestone);
+  const text = plain(newest?.status) || describeMilestone(milestone) || 'no status';
   return item.events.length > 1 ? `${text} (${item.events.length} events)` : text;
 }
 

@@ -45,7 +45,7 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     secret: secret ?? false,
     onError: (error) => terminal.warn(plain(formatReason(error))),
     onEvent: (event, { message: { tracker, metadata } }) => {
-      const text = `${formatMilestone(event.statusMilestone, colours)} ${formatEvent(event, colours)}`;
+      const text = `${formatMilestone(event.statusMilestone, colours)}: ${formatEvent(event, colours)}`;
       show(tracker, text, { topic: metadata?.topic, event });
     },
     onProofOfDelivery: ({ tracker, metadata, data }) =>

@@ -4,6 +4,7 @@ import { inspect, stripVTControlCharacters } from 'node:util';
 import pc from 'picocolors';
 import {
   deliveryEstimate,
+  describeMilestone,
   parseOccurrenceDatetime,
   RequestValidationError,
   type Shipment,
@@ -189,15 +190,16 @@ export function formatClock(atMs: number, colours: Colours): string {
 }
 
 export function formatMilestone(milestone: unknown, colours: Colours): string {
-  const text = plain(milestone ?? 'unknown');
-  if (text === 'delivered') return colours.green(text);
-  if (text === 'exception') return colours.red(text);
-  return text === 'failed_attempt' ? colours.yellow(text) : colours.cyan(text);
+  const code = plain(milestone ?? 'unknown');
+  const text = describeMilestone(code);
+  if (code === 'delivered') return colours.green(text);
+  if (code === 'exception') return colours.red(text);
+  return code === 'failed_attempt' ? colours.yellow(text) : colours.cyan(text);
 }
 
 export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
   const { status, statusCode, statusMilestone, location } = event;
-  const text = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');
+  const text = plain(status ?? statusCode) || describeMilestone(plain(statusMilestone ?? 'unknown'));
   const place = formatPlace(location);
   return place === '' ? text : `${text} ${colours.dim(`· ${place}`)}`;
 }

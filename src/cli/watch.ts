@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { sortEvents, type Tracking } from 'tracking-client';
+import { describeMilestone, sortEvents, type Tracking } from 'tracking-client';
 import { addShipmentFlags, buildInput, createClient, rejectFlag, type ShipmentFlags } from './flags.ts';
 import {
   CommandError,
   EXIT,
   formatClock,
+  formatEstimate,
   formatReason,
   formatTimelineLine,
   NONE_TRACKED,
@@ -60,6 +61,8 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
   const { interval: intervalMs = DEFAULT_INTERVAL_MS, json } = flags;
   const { signal, colours } = terminal;
   const numberById = new Map<string, string>();
+  /** The estimate that was printed last. */
+  const estimateById = new Map<string, string>();
   const { trackers } = createClient(flags, terminal, numberById);
   let ended = 0;
 
@@ -106,7 +109,11 @@ async function watch(numbers: readonly string[], flags: WatchFlags, terminal: Te
     if (json) continue;
     if (poll === 1 && !hasEvents(tracking)) print('  no results yet');
     const milestone = hasEvents(tracking) ? tracking?.shipment?.statusMilestone : undefined;
-    if (stopped) print(`  ${plain(milestone ?? 'no results')}, and no longer tracked`);
+    const estimate = formatEstimate(tracking?.shipment);
+    if (!stopped && estimate !== '' && estimate !== estimateById.get(id)) print(`  expected ${estimate}`);
+    estimateById.set(id, estimate);
+    const end = milestone ? describeMilestone(plain(milestone)) : 'no results';
+    if (stopped) print(`  ${end}, and no longer tracked`);
     const counts = `${numberById.size} watched, ${ended} ended; last poll ${formatClock(Date.now(), colours)}.`;
     terminal.showStatus(ended < numberById.size ? `${counts} Ctrl-C stops watching.` : counts);
   }

@@ -37,7 +37,7 @@ describe('track', () => {
     const { exitCode, lines } = await runLine(`track ${NUMBER}`);
     expect(exitCode).toBe(0);
     expect(lines()).toEqual([
-      `${NUMBER}  delivered`,
+      `${NUMBER}  Delivered`,
       '  expected 9 Mar',
       '  ○  4 Mar 17:12      In transit · Beijing',
       '  ●  9 Mar            Delivered',
@@ -75,7 +75,7 @@ describe('show', () => {
     fake.shipment(NUMBER).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted', location: 'Ulm' });
     const name = { id: ids[0], 'client-id': 'order-0' }[by] ?? NUMBER;
     const { exitCode, lines } = await runLine(`show ${name} --by ${by}`);
-    expect([exitCode, lines()]).toEqual([0, [`${NUMBER}  in_transit`, '  ○  4 Mar            Posted · Ulm']]);
+    expect([exitCode, lines()]).toEqual([0, [`${NUMBER}  On its way`, '  ○  4 Mar            Posted · Ulm']]);
     const [json = ''] = (await runLine(`show ${name} --by ${by} --json`)).lines();
     expect(JSON.parse(json)).toMatchObject({ events: [{ status: 'Posted' }] });
   });

@@ -39,7 +39,7 @@ describe('listen', () => {
     const sender = createWebhookSender({ target: url, fake, secret: 'hush', duplicates: 2 });
     expect(await sender.flush()).toMatchObject({ accepted: 1, sent: [{}, {}, {}] });
     expect(lines().slice(2)).toEqual([
-      expect.stringMatching(/^\d\d:\d\d:\d\d RR123456785CN in_transit Posted · Ulm$/),
+      expect.stringMatching(/^\d\d:\d\d:\d\d RR123456785CN On its way: Posted · Ulm$/),
       expect.stringMatching(/ duplicate: its events are printed above$/),
       expect.stringMatching(/ duplicate: its events are printed above$/),
     ]);

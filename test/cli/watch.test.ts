@@ -38,9 +38,26 @@ describe('watch', () => {
       expect.stringMatching(/Arrived in the country of destination/),
       expect.stringMatching(/Out for delivery/),
       expect.stringMatching(/^RR123456785CN {2}● [ \d]{2} \w{3} \d\d:\d\d UTC {2}Delivered/),
-      `${ONE}  delivered, and no longer tracked`,
+      `${ONE}  Delivered, and no longer tracked`,
     ]);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('an estimate that changes once → printed twice, and with --json never', async () => {
+    for (const flags of [[], ['--json']]) {
+      const { fake, watch, lines } = setUp();
+      const shipment = fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-03-09' });
+      shipment.update({ delivery: { estimatedDeliveryDate: '2026-03-12' } });
+      const exitCode = watch(ONE, ...flags);
+      await vi.advanceTimersByTimeAsync(3 * HOUR_MS);
+      shipment.update({ delivery: { estimatedDeliveryDate: '2026-03-13' } }).addEvent();
+      await vi.advanceTimersByTimeAsync(3 * HOUR_MS);
+      shipment.stopTracking();
+      await vi.advanceTimersByTimeAsync(3 * HOUR_MS);
+      expect(await exitCode).toBe(0);
+      const expected = flags.length > 0 ? [] : [`${ONE}  expected 12 Mar`, `${ONE}  expected 13 Mar`];
+      expect(lines().filter((line) => /expect/.test(line))).toEqual(expected);
+    }
   });
 
   it('a number that breaks a rule → the whole reason on stderr, the other numbers are watched, exit code 1', async () => {
@@ -49,7 +66,7 @@ describe('watch', () => {
     const exitCode = watch('b@d', ONE);
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(1);
-    expect(output.stdout).toContain(`\n${ONE}  delivered, and no longer tracked\n`);
+    expect(output.stdout).toContain(`\n${ONE}  Delivered, and no longer tracked\n`);
     expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
   });
 
@@ -72,7 +89,7 @@ describe('watch', () => {
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(0);
     expect(output.stdout).not.toContain(OTHER);
-    expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+    expect(output.stdout).toContain(`${ONE}  Delivered, and no longer tracked`);
   });
 
   it('--all, a list whose trackers lack isTracked → watched until the results say that tracking has stopped', async () => {
@@ -90,7 +107,7 @@ describe('watch', () => {
     fake.shipment(ONE).stopTracking();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(0);
-    expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+    expect(output.stdout).toContain(`${ONE}  Delivered, and no longer tracked`);
   });
 
   it.each(NO_RESULTS)(
@@ -187,7 +204,7 @@ describe('watch', () => {
     for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(0);
-    expect(screen().at(-3)).toBe(`${ONE}  delivered, and no longer tracked`);
+    expect(screen().at(-3)).toBe(`${ONE}  Delivered, and no longer tracked`);
     expect(screen().at(-2)).toEqual(status('2 ended; last poll [\\d:]+.'));
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -217,8 +234,8 @@ describe('watch', () => {
     for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(0);
-    expect(lines()).toContain(`${ONE}  delivered, and no longer tracked`);
-    expect(lines()).toContain(`${OTHER}  delivered, and no longer tracked`);
+    expect(lines()).toContain(`${ONE}  Delivered, and no longer tracked`);
+    expect(lines()).toContain(`${OTHER}  Delivered, and no longer tracked`);
   });
 
   it('a key that is refused at a later poll → a line with the number, and the next poll follows', async () => {

@@ -92,7 +92,7 @@ describe('fake', () => {
     expect(watch.output.stdout).not.toContain('\u001b');
     const lines = watch.output.stdout.trimEnd().split('\n');
     expect(lines.filter((line) => / [○●] /.test(line))).toHaveLength(6);
-    expect(lines.at(-1)).toBe(`${NUMBER}  delivered, and no longer tracked`);
+    expect(lines.at(-1)).toBe(`${NUMBER}  Delivered, and no longer tracked`);
     const track = cli.start(['track', NUMBER], environment);
     expect(await track.exitCode).toBe(0);
     expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
