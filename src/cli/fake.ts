@@ -16,10 +16,11 @@ import {
   type SentWebhook,
 } from 'tracking-client/testing';
 import { sleep } from '../common/clock.ts';
-import { isKey, KEY_RULE, quoteUrl } from '../common/validation.ts';
+import { isKey, KEY_RULE } from '../common/validation.ts';
 import {
   addHelpLines,
   addListenFlags,
+  parseWebhookUrl,
   parseWholeNumber,
   rejectFlag,
   repeatable,
@@ -119,14 +120,6 @@ function parseApiKey(text: string): string {
 
 function parseSpeed(text: string): number {
   return Number(text) >= 1 ? Number(text) : rejectFlag('speed', 'a number of at least 1', text);
-}
-
-function parseWebhookUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
-  if (isHttp && url.username === '' && url.password === '') return url.href;
-  const rule = 'a URL that begins with http:// or https:// and has no user name or password';
-  throw new CommandError(`Expected \`--webhook-url\` to be ${rule}, got ${quoteUrl(text)}`);
 }
 
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {

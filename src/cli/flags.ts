@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
 import { isUnencrypted } from '../common/urls.ts';
+import { quoteUrl } from '../common/validation.ts';
 import { wrap } from './layout.ts';
 import { CommandError, plain, type Terminal } from './terminal.ts';
 
@@ -48,6 +49,11 @@ function createLogger(terminal: Terminal, numberById: ReadonlyMap<string, string
   return { debug: log, info: log, warn: log, error: log };
 }
 
+export function isInsecureHttpAllowed({ allowInsecureHttp }: ServiceFlags): boolean {
+  const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
+  return allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
+}
+
 export function createClient(
   flags: ServiceFlags,
   terminal: Terminal,
@@ -61,8 +67,7 @@ export function createClient(
       `The URL of the service is missing; set TRACKING_BASE_URL, or pass --base-url. ${advice}`,
     );
   if (!apiKey?.trim()) throw new CommandError(`The API key is missing; set TRACKING_API_KEY. ${advice}`);
-  const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
-  const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
+  const allowInsecureHttp = isInsecureHttpAllowed(flags);
   const baseUrlSource = nameSource('--base-url', 'TRACKING_BASE_URL', baseUrl);
   if (!allowInsecureHttp && isUnencrypted(baseUrl))
     throw new CommandError(
@@ -143,6 +148,14 @@ export function secretOption(flags: string, description: string): Option {
   return option.argParser((text) =>
     parseSecret(nameSource(`--${option.name()}`, option.envVar ?? '', text), text),
   );
+}
+
+export function parseWebhookUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (isHttp && url.username === '' && url.password === '') return url.href;
+  const rule = 'a URL that begins with http:// or https:// and has no user name or password';
+  throw new CommandError(`Expected \`--webhook-url\` to be ${rule}, got ${quoteUrl(text)}`);
 }
 
 /** Parses a host to listen on. An empty host would bind every address, so it is rejected. */

@@ -1,5 +1,6 @@
 import { Command, CommanderError, Help } from 'commander';
 import { ConfigurationError, RequestValidationError, TrackingError, VERSION } from 'tracking-client';
+import { addDoctor } from './doctor.ts';
 import { addFake } from './fake.ts';
 import { addHelpLines, MAX_HELP_WIDTH } from './flags.ts';
 import { addImport } from './import.ts';
@@ -18,6 +19,7 @@ const ADDERS = [
   addResend,
   addHistory,
   addCouriers,
+  addDoctor,
   addListen,
   addFake,
 ];

@@ -16,6 +16,7 @@ const COMMANDS = [
   'resend',
   'history',
   'couriers',
+  'doctor',
   'listen',
   'fake',
 ];
