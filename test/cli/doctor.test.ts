@@ -311,12 +311,12 @@ describe('doctor', () => {
     ['HTTPS_PROXY', {}, 'ok', /^HTTP_PROXY is not set/],
   ])('the variables %s and %j → which proxy is used', async (name, variables, status, message) => {
     await serve();
+    // Older versions of Node do not know this flag.
+    vi.spyOn(process, 'allowedNodeEnvironmentFlags', 'get').mockReturnValue(new Set(['--use-env-proxy']));
     vi.stubEnv(name, 'http://me:hush@proxy.test:3128');
     for (const [variable, value] of Object.entries(variables)) vi.stubEnv(variable, value);
     const { all } = await diagnose();
-    const isNew = process.allowedNodeEnvironmentFlags.has('--use-env-proxy');
-    const expected = isNew ? message : /^HTTP_PROXY is (?:not )?set/;
-    expect(all.at(-1)).toMatchObject({ check: 'proxy', status, message: says(expected) });
+    expect(all.at(-1)).toMatchObject({ check: 'proxy', status, message: says(message) });
   });
 
   it('a proxy that Node ignores, and no service → a warning', async () => {

@@ -383,11 +383,11 @@ describe('the package', () => {
     },
   );
 
-  it('the unpacked package → at most 1.85 MB, and 180 kB for the programs with their libraries', () => {
+  it('the unpacked package → at most 1.85 MB, and 183 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
-    expect(programsSize).toBeLessThanOrEqual(180_000);
+    expect(programsSize).toBeLessThanOrEqual(183_000);
     expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_850_000);
   });
 
