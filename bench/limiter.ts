@@ -2,8 +2,7 @@
  * Compares the limiter of this client with others, on a loopback service that enforces its limit in another process.
  *
  * `npm run bench:limiter` runs everything three times, writes `results/limiter.json` and draws `docs/limiters.svg`.
- * `-- --quick` makes fewer calls, runs once and only prints; `-- --only <text>` runs only the cases whose name contains the
- * text, and only prints, too.
+ * `-- --quick` makes fewer calls, runs once and only prints.
  */
 import { writeFileSync } from 'node:fs';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
@@ -21,47 +20,35 @@ const { values } = readArguments({
   command: 'bench:limiter',
   summary:
     'Compares the limiter of this client with four others, on a loopback service that enforces its limit.',
-  options: {
-    quick: { help: 'Makes fewer calls, runs every case once, and only prints.' },
-    only: { value: '<text>', help: 'Runs only the cases whose name contains the text, and only prints.' },
-  },
+  options: { quick: { help: 'Makes fewer calls, runs every case once, and only prints.' } },
 });
-const { quick, only } = values;
+const { quick } = values;
 const rounds = quick ? 1 : 3;
-const chosen = cases
-  .filter(({ name }) => name.includes(only ?? ''))
-  .map((each) => (quick ? shorten(each) : each));
+const calls = quick ? 50 : 200;
 
-const runs = new Map<string, Run[][]>(chosen.map(({ name }) => [name, []]));
+const runs = new Map<string, Run[][]>(cases.map(({ name }) => [name, []]));
 for (let round = 1; round <= rounds; round += 1) {
-  for (let index = 0; index < chosen.length; index += CASES_AT_ONCE) {
-    const together = chosen.slice(index, index + CASES_AT_ONCE);
+  for (let index = 0; index < cases.length; index += CASES_AT_ONCE) {
+    const together = cases.slice(index, index + CASES_AT_ONCE);
     console.error(`Round ${round} of ${rounds}: ${together.map(({ name }) => name).join('; ')}`);
-    await Promise.all(together.map(async (each) => runs.get(each.name)?.push(await runCase(each))));
+    await Promise.all(together.map(async (each) => runs.get(each.name)?.push(await runCase(each, calls))));
   }
 }
 
 const measuredOn = describeRun('p-throttle', 'bottleneck');
-const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
+const reports = cases.map((each) => summarize(each, runs.get(each.name) ?? []));
 console.log(
   [
     'How much of a limit each limiter uses, and how many of its requests the service refuses. All calls are made at once; a refused call is sent again.',
-    'Cells, medians of all rounds: responses with 429 / seconds until the last call was accepted / accepted requests per second, in percent of the limit. The first window is empty, so 200 calls can reach 105%, and 30 calls at 3/s 111%.',
+    'Cells, medians of all rounds: responses with 429 / seconds until the last call was accepted / accepted requests per second, in percent of the limit. The first window is empty, so 200 calls can reach 105%.',
     comparisonTable(),
     'A sliding counter takes the requests of the last window as evenly spread, so it refuses requests that kept the limit. This client then assumes other users of the account and slows down.',
     `Measured on ${measuredOn}.`,
   ].join('\n\n'),
 );
-if (!quick && only === undefined) {
+if (!quick) {
   writeResult('limiter.json', { measuredOn, cases: reports });
   writeFileSync(new URL('../docs/limiters.svg', import.meta.url), drawLimiters(reports));
-}
-
-function shorten(each: Case): Case {
-  const { limitChange } = each.server;
-  const calls = Math.max(2 * each.server.limit, each.calls / 4);
-  const change = limitChange ? { limitChange: { ...limitChange, afterRequests: calls / 2 } } : {};
-  return { ...each, server: { ...each.server, ...change }, calls };
 }
 
 /** Takes the medians of all rounds of a case. */

@@ -48,18 +48,3 @@ export function roundResult(value: number): number {
 function toJson(value: unknown): string {
   return JSON.stringify(value, (_key, part) => (typeof part === 'number' ? roundResult(part) : part));
 }
-
-/**
- * Puts figures between their two marks in `README.md`.
- *
- * @throws Error when the file does not contain the two marks
- */
-export function writeReadmeFigures(name: string, figures: string): void {
-  const file = new URL('./README.md', import.meta.url);
-  const text = readFileSync(file, 'utf8');
-  const begin = `<!-- ${name} figures: written by bench/${name}.ts -->`;
-  const end = `<!-- end of ${name} figures -->`;
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from === -1 || to < from) throw new Error(`Expected bench/README.md to hold the marks of "${name}"`);
-  writeFileSync(file, `${text.slice(0, from)}${begin}\n\n${figures}\n\n${text.slice(to)}`);
-}

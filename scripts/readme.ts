@@ -8,13 +8,7 @@ import { endpointTable, optionTables } from './readme/options.ts';
 import { IS_PUBLISHED } from './support/published.ts';
 
 /** These documents have generated parts. */
-export const DOCUMENTS = [
-  'README.md',
-  'docs/options.md',
-  'docs/benchmarks.md',
-  'bench/figures.md',
-  'bench/README.md',
-];
+export const DOCUMENTS = ['README.md', 'docs/options.md', 'docs/benchmarks.md'];
 
 /** Maps the name in the two marks around a generated part to the function that writes it. */
 export const PARTS: typeof FIGURES = {

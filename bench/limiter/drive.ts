@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forkEnforcingServer, readLog } from '../../test/support/enforcing-server.ts';
 import type { Case } from './cases.ts';
 import { contenders } from './contenders.ts';
-import { forkEnforcingServer, readLog } from './enforcing-server.ts';
 
 export interface Run {
   readonly contender: string;
@@ -9,7 +9,7 @@ export interface Run {
   readonly refused: number;
   /** Seconds from the first call to the last response. */
   readonly seconds: number;
-  /** Accepted requests per second, in percent of the service's initial limit. */
+  /** Accepted requests per second, in percent of the limit. */
   readonly sharePercent: number;
   /** Number of calls that were never accepted. */
   readonly lost: number;
@@ -19,7 +19,7 @@ export interface Run {
 const STAGGER_MS = 37;
 
 /** Runs a case with every contender side by side, each on an account and a port of its own. */
-export async function runCase({ server: options, calls }: Case): Promise<Run[]> {
+export async function runCase({ server: options }: Case, calls: number): Promise<Run[]> {
   const server = await forkEnforcingServer({ ...options, ports: Object.keys(contenders).length });
   try {
     return await Promise.all(

@@ -1,14 +1,6 @@
 import { init } from 'echarts';
 import { roundResult } from '../report.ts';
 
-/** docs/benchmarks.md shows these cases, which differ most for a user; bench/figures.md shows all of them. */
-export const MAIN_CASES = [
-  '10/s fixed',
-  '10/s sliding, jitter 80 ms',
-  '10/s sliding, handler 500 ms',
-  '10/s sliding counter, jitter 80 ms',
-];
-
 /** The results of a case, as `results/limiter.json` has them. */
 interface CaseResult {
   readonly name: string;
@@ -44,11 +36,9 @@ const AXIS = {
   splitLine: { lineStyle: { color: 'currentColor', opacity: 0.15 } },
 };
 
-/** Draws the main cases as SVG, with one mark for each limiter and case. */
+/** Draws the cases as SVG, with one mark for each limiter and case. */
 export function drawLimiters(cases: readonly CaseResult[]): string {
-  const results = cases
-    .filter(({ name }) => MAIN_CASES.includes(name))
-    .flatMap(({ measurements }) => measurements);
+  const results = cases.flatMap(({ measurements }) => measurements);
   const contenders = [...new Set(results.map(({ contender }) => contender))];
   const series = contenders.map((name, index) => {
     const mark = MARKS[index];

@@ -28,7 +28,7 @@ export interface OverheadResult {
   readonly coldStarts: readonly ColdStart[];
 }
 
-/** Writes the two tables of bench/README.md. */
+/** Writes both results as tables, with the targets. */
 export function formatOverhead({ measuredOn, cpu, coldStarts }: OverheadResult): string {
   const contenders = cpu[0]?.costs.map(({ contender }) => contender) ?? [];
   return [

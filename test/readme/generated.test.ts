@@ -16,7 +16,7 @@ it.each(Object.entries(PICTURES))(
 );
 
 it('the picture of the limiters → describes each cell of the table in docs/benchmarks.md', () => {
-  const [, table = ''] = readDocument('docs/benchmarks.md').split('<!-- main limiter figures');
+  const [, table = ''] = readDocument('docs/benchmarks.md').split('<!-- limiter figures');
   const [head = [], , ...rows] = (table.split('\n\n')[1] ?? '')
     .split('\n')
     .map((line) => line.slice(2, -2).split(' | '));

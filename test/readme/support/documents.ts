@@ -21,7 +21,6 @@ export const ALL_DOCUMENTS = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'bench/README.md',
-  'bench/figures.md',
 ];
 
 /** A fenced block. */

@@ -3,12 +3,12 @@ import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { expect, onTestFinished, test } from 'vitest';
-import { OutageProxy } from '../../../bench/fleet/proxy.ts';
 import { bundled } from '../../../scripts/support/bundled.ts';
 import { ConnectionError } from '../../../src/errors.ts';
 import { REDIS_CLIENTS } from '../../integration/redis-clients.ts';
 import { fleetsOn, take } from '../../integration/redis-limiter/fleets.ts';
 import { describeWithRedis } from '../../integration/services.ts';
+import { OutageProxy } from '../../support/fleet/outage-proxy.ts';
 
 await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   const { admin, keyPrefix, makeFleet } = fleetsOn(url);

@@ -1,24 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type FleetCase, type FleetRun, runFleetCase } from '../../../bench/fleet/run.ts';
-import { startEnforcingServer } from '../../../bench/limiter/enforcing-server.ts';
 import { startOwnRedis } from '../../integration/redis-limiter/own-redis.ts';
 import { describeWithProgram, describeWithRedis } from '../../integration/services.ts';
+import { startEnforcingServer } from '../../support/enforcing-server.ts';
+import { type FleetCase, type FleetRun, runFleetCase } from '../../support/fleet/run.ts';
 
-const FOUR = { name: 'four processes', mode: 'sliding', processes: 4, calls: 48 } as const;
+const FOUR = { mode: 'sliding', processes: 4, calls: 48 } as const;
 
 /** Lets four processes share one limit of 10 requests per second, on a service that enforces it. */
-async function runFour(redisUrl: string, overrides: Partial<FleetCase> = {}): Promise<FleetRun> {
-  const fleetCase: FleetCase = { ...FOUR, contenders: ['RedisLimiter'], ...overrides };
-  const [only] = await runFleetCase(fleetCase, redisUrl, startEnforcingServer);
-  if (!only) throw new Error('Expected one run, got none');
-  return only;
+function runFour(redisUrl: string, overrides: Partial<FleetCase> = {}): Promise<FleetRun> {
+  return runFleetCase({ ...FOUR, ...overrides }, redisUrl, startEnforcingServer);
 }
 
 await describeWithRedis('four processes that share one limit of 10 per second', (url) => {
   test('requests that take 0 to 80 ms → no 429, every call succeeds', async () => {
     expect(await runFour(url)).toMatchObject({ refused: 0, lost: 0, fallbacks: [] });
+  });
+
+  test('one process is killed after 1 s → every call of the other processes succeeds, no 429', async () => {
+    const result = await runFour(url, { killAfterSeconds: 1 });
+    expect(result).toMatchObject({ refused: 0, lost: 0, fallbacks: [] });
   });
 
   test('Redis does not reply for 3 s → every call succeeds, no 429', async () => {

@@ -1,16 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { bundled } from '../../scripts/support/bundled.ts';
+import { bundled } from '../../../scripts/support/bundled.ts';
 
-/** The program of one process of a fleet. */
-export const PEER = 'bench/fleet/peer.ts';
-
-export const CONTENDERS = ['RedisLimiter', 'rate-limiter-flexible', 'uncoordinated'] as const;
-
-export type Contender = (typeof CONTENDERS)[number];
+/** The program of a process whose limit is shared through Redis. */
+export const REDIS_LIMITER_PEER = 'test/support/fleet/redis-limiter-peer.ts';
 
 export interface PeerTask {
-  readonly contender: Contender;
   readonly baseUrl: string;
   readonly account: string;
   readonly limit: number;
@@ -19,8 +14,6 @@ export interface PeerTask {
   readonly namespace: string;
   readonly processes: number;
   readonly calls: number;
-  /** The process's wall clock is this many milliseconds ahead. */
-  readonly clockAheadMs: number;
 }
 
 export interface PeerOutcome {
@@ -46,10 +39,10 @@ export class PeerFleet {
   /**
    * Starts the processes and waits until each is ready.
    *
-   * @param programs - the processes run these programs in turn. Default: `PEER`
+   * @param programs - the processes run these programs in turn. Default: `REDIS_LIMITER_PEER`
    */
   static async start(size: number, programs?: readonly string[]): Promise<PeerFleet> {
-    const scripts = programs ?? [await bundled(PEER)];
+    const scripts = programs ?? [await bundled(REDIS_LIMITER_PEER)];
     const peers = Array.from({ length: size }, (_, index) =>
       fork(scripts[index % scripts.length] ?? '', { stdio: 'inherit' }),
     );

@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Counter, type CountingMode, makeCounter } from '../../test/support/counting.ts';
+import { type Counter, type CountingMode, makeCounter } from './counting.ts';
 
 export interface EnforcingServerOptions {
   readonly mode: CountingMode;
@@ -12,12 +12,8 @@ export interface EnforcingServerOptions {
   readonly limit: number;
   /** A request is counted up to this many milliseconds after it arrived, at random. Default 0. */
   readonly jitterMs?: number;
-  /** The first request of each connection is delayed by this many more milliseconds. Default 0. */
-  readonly coldSocketMs?: number;
   /** Milliseconds between counting an accepted request and responding to it. Default 0. */
   readonly handlerMs?: number;
-  /** The limit of an account changes after this many accepted requests. */
-  readonly limitChange?: { readonly afterRequests: number; readonly limit: number };
   /** The server listens on this many ports, so that clients need not share connections. Default 1. */
   readonly ports?: number;
 }
@@ -43,36 +39,14 @@ const TRACKER = {
 };
 const TRACKER_BODY = JSON.stringify({ data: { tracker: TRACKER } });
 const REFUSAL_BODY = JSON.stringify({ errors: [{ code: 'too_many_requests' }], data: null });
-const RESULTS_PATH = /\/trackers\/([^/]+)\/results$/;
-const EVENTS_OF_FIRST_POLL = 3;
-
-/** Returns a function that writes the body of a response. Each request for the results of a tracker finds one more event. */
-function createBodies(): (path: string) => string {
-  const polls = new Map<string, number>();
-  return (path) => {
-    const [, trackerId] = RESULTS_PATH.exec(path) ?? [];
-    if (trackerId === undefined) return TRACKER_BODY;
-    const earlier = polls.get(trackerId) ?? 0;
-    polls.set(trackerId, earlier + 1);
-    const events = Array.from({ length: EVENTS_OF_FIRST_POLL + earlier }, (_, index) => ({
-      eventId: `${trackerId}-event-${index}`,
-      occurrenceDatetime: '2026-03-04T17:12:57',
-      status: 'Arrived at the sorting centre',
-      statusMilestone: 'in_transit',
-    }));
-    return JSON.stringify({ data: { trackings: [{ tracker: { ...TRACKER, trackerId }, events }] } });
-  };
-}
 
 /**
  * Starts a service on the loopback interface that only enforces its rate limit, and logs every request as accepted or refused.
  * Each account, named by the `Authorization` header, has a limit of its own.
  */
 export async function startEnforcingServer(options: EnforcingServerOptions): Promise<EnforcingServer> {
-  const { jitterMs = 0, coldSocketMs = 0, handlerMs = 0, limitChange } = options;
+  const { jitterMs = 0, handlerMs = 0 } = options;
   const accounts = new Map<string, { readonly counter: Counter; readonly log: LogEntry[] }>();
-  const knownSockets = new WeakSet<Socket>();
-  const writeBody = createBodies();
 
   const server = (port: number) =>
     createServer({ keepAliveTimeout: 120_000 }, async (request, response) => {
@@ -84,19 +58,14 @@ export async function startEnforcingServer(options: EnforcingServerOptions): Pro
       response.setHeader('content-type', 'application/json');
       if (request.url === '/log') return response.end(JSON.stringify(log));
 
-      const isCold = !knownSockets.has(request.socket);
-      knownSockets.add(request.socket);
-      const uplinkMs = Math.random() * jitterMs + (isCold ? coldSocketMs : 0);
-      if (uplinkMs > 0) await sleep(uplinkMs);
+      if (jitterMs > 0) await sleep(Math.random() * jitterMs);
       const now = performance.now();
       const accepted = counter.tryCount(now);
       log.push({ at: now, accepted });
-      if (limitChange && log.filter((entry) => entry.accepted).length >= limitChange.afterRequests)
-        counter.limit = limitChange.limit;
       setRateLimitHeaders(response, counter, now, accepted);
       if (accepted && handlerMs > 0) await sleep(handlerMs);
       response.statusCode = accepted ? 200 : 429;
-      return response.end(accepted ? writeBody(request.url ?? '') : REFUSAL_BODY);
+      return response.end(accepted ? TRACKER_BODY : REFUSAL_BODY);
     }).listen(port, '127.0.0.1');
 
   const servers = Array.from({ length: options.ports ?? 1 }, () => server(0));
