@@ -2,8 +2,8 @@
  * Compares `RedisLimiter` with other ways to share one account's limit among processes, on a loopback service that enforces
  * the limit. The program needs Redis, at `REDIS_URL` or on this machine.
  *
- * `npm run bench:fleet` runs each case three times and writes `results/fleet.json`. `-- --quick` runs each case once, with fewer
- * calls, and only prints.
+ * `npm run bench:fleet` runs each case three times and writes `results/fleet.json`. `-- --quick` runs each case once, and only
+ * prints.
  */
 import { bundled } from '../scripts/support/bundled.ts';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
@@ -28,7 +28,7 @@ interface ContenderRun extends FleetRun {
 const { values } = readArguments({
   command: 'bench:fleet',
   summary: 'Measures processes that share one limit through Redis. Needs Redis (REDIS_URL).',
-  options: { quick: { help: 'Runs every case once, with fewer calls, and only prints.' } },
+  options: { quick: { help: 'Runs every case once, and only prints.' } },
 });
 const { quick } = values;
 const rounds = quick ? 1 : 3;
@@ -39,10 +39,9 @@ const runs = new Map<string, ContenderRun[]>(cases.map(({ name }) => [name, []])
 for (let round = 1; round <= rounds; round += 1) {
   for (const { name, target: _, ...fleetCase } of cases) {
     console.error(`Round ${round} of ${rounds}: ${name}`);
-    const calls = quick ? fleetCase.calls / 5 : fleetCase.calls;
     // One contender after the other, because a machine has too few processors for all their processes.
     for (const [contender, program] of Object.entries(CONTENDERS)) {
-      const run = await runFleetCase({ ...fleetCase, calls, programs: [await bundled(program)] }, redisUrl);
+      const run = await runFleetCase({ ...fleetCase, programs: [await bundled(program)] }, redisUrl);
       runs.get(name)?.push({ contender, ...run });
     }
   }

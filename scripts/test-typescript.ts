@@ -11,10 +11,9 @@ const SOURCES = fileURLToPath(new URL('../test/typescript/src', import.meta.url)
 
 /** Copies the sources as ES modules and as CommonJS, and installs the libraries of one line. */
 async function prepare(line: Line, folder: string): Promise<void> {
-  for (const file of await readdir(SOURCES)) {
-    const kinds = file.endsWith('.cts') ? ['cts'] : ['mts', 'cts'];
-    for (const kind of kinds) await cp(join(SOURCES, file), join(folder, 'src', file.replace(/c?ts$/, kind)));
-  }
+  for (const file of await readdir(SOURCES))
+    for (const kind of ['mts', 'cts'])
+      await cp(join(SOURCES, file), join(folder, 'src', file.replace(/ts$/, kind)));
   for (const mode of line.modes)
     await writeFile(join(folder, `${mode}.json`), JSON.stringify(buildConfig(mode)));
   await writeFile(join(folder, 'package.json'), JSON.stringify(buildManifest(line)));

@@ -59,15 +59,3 @@ describe('a service that has moved', () => {
     expect(missing.filter((line) => line.includes(': endpoint'))).toHaveLength(7);
   });
 });
-
-test.each<[string, unknown]>([
-  ['no document', undefined],
-  ['an empty document', {}],
-  ['paths of other types', { paths: { '/trackers': null, '/couriers': { get: { responses: [] } } } }],
-  [
-    'a body without a schema',
-    { paths: { '/trackers': { post: { requestBody: { content: { 'application/json': {} } } } } } },
-  ],
-])('%s → nothing is new or changed', (_what, document) => {
-  expect(compareContract(document).filter(({ change }) => change !== 'missing')).toEqual([]);
-});

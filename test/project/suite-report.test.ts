@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countTests, cutLines, listFailures } from '../../scripts/support/suite-report.ts';
+import { countTests, listFailures } from '../../scripts/support/suite-report.ts';
 
 const NO_REDIS = 'Redis does not respond at 127.0.0.1:1; set REDIS_URL';
 
@@ -63,20 +63,5 @@ and more
     expect(listFailures(buildReport([], 'no such module'))).toEqual([
       'outside of all tests\n  no such module\n  at /root/test/a.test.ts',
     ]);
-  });
-
-  test('a message of 100 lines → eight lines', () => {
-    const failureMessages = [Array(100).fill('more').join('\n')];
-    const [failure = ''] = listFailures(buildReport([{ status: 'failed', failureMessages }]));
-    expect(failure.split('\n')).toHaveLength(1 + 8 + 1);
-  });
-
-  test.each([
-    [10, 'a b c d e f g h i j'],
-    [8, 'a b c d e … 3 more lines i j'],
-    [0, '… 10 more lines'],
-  ])('ten lines, of which %i may be printed → the beginning and the end', (maxLines, expected) => {
-    const cut = cutLines('a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n', maxLines);
-    expect(cut.replaceAll('\n', ' ')).toBe(expected);
   });
 });

@@ -15,19 +15,6 @@ it.each(Object.entries(PICTURES))(
   },
 );
 
-it('the picture of the limiters → describes each cell of the table in docs/benchmarks.md', () => {
-  const [, table = ''] = readDocument('docs/benchmarks.md').split('<!-- limiter figures');
-  const [head = [], , ...rows] = (table.split('\n\n')[1] ?? '')
-    .split('\n')
-    .map((line) => line.slice(2, -2).split(' | '));
-  const facts = head.slice(1).map((contender, index) => {
-    const cells = rows.map((row) => row[index + 1]?.replace(' / ', ' refused at '));
-    return `${contender}: ${cells.join(', ')}.`;
-  });
-  expect(facts).toHaveLength(5);
-  expect(readDocument('docs/limiters.svg')).toContain(`>${facts.join('\n')}</desc>`);
-});
-
 it('options.md with a changed default → regenerated as before', () => {
   const text = readDocument('docs/options.md');
   const stale = text.replace('| 4; 20 for', '| 5; 20 for');

@@ -1,11 +1,4 @@
-import {
-  isTrackingError,
-  NotFoundError,
-  QuotaExceededError,
-  ResultsNotReadyError,
-  type TrackerInput,
-  TrackingClient,
-} from 'tracking-client';
+import { NotFoundError, ResultsNotReadyError, TrackingClient } from 'tracking-client';
 
 /** The client as the shop is deployed with it; nothing here knows of tests. */
 const { trackers } = new TrackingClient({
@@ -38,21 +31,6 @@ export async function statusText(orderId: string): Promise<string> {
     if (error instanceof NotFoundError) return 'not shipped';
     throw error;
   }
-}
-
-/** The advice that the clerk sees when shipping failed. */
-export function advice(error: unknown): string {
-  if (error instanceof QuotaExceededError) return 'Buy more trackers.';
-  if (isTrackingError(error, 'tracker_conflict')) return 'The order number is taken.';
-  return 'Try again later.';
-}
-
-/** Creates trackers for all parcels; returns the errors by tracking number. */
-export async function importParcels(parcels: Iterable<TrackerInput>): Promise<Map<string, string>> {
-  const problems = new Map<string, string>();
-  for await (const { input, status, tracker, errors } of trackers.createMany(parcels))
-    if (tracker === undefined) problems.set(input.trackingNumber, errors?.[0]?.code ?? status);
-  return problems;
 }
 
 /** Polls a parcel until its end, and reports new events. */

@@ -2,11 +2,11 @@ import { setupServer } from 'msw/node';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { trackingHandlers } from 'tracking-client/testing/msw';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { advice, follow, importParcels, ship, statusText } from '../src/shop.ts';
+import { follow, ship, statusText } from '../src/shop.ts';
 
 const ORDER = { id: 'order-1', trackingNumber: 'RR123456785CN', country: 'NL' };
 
-const fake = createFakeTrackingService({ limits: false, plans: { perShipment: { quota: 120 } } });
+const fake = createFakeTrackingService({ limits: false });
 const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://api.tracking.example/public/v1' }));
 beforeAll(() => server.listen());
 afterEach(() => {
@@ -14,10 +14,6 @@ afterEach(() => {
   fake.reset();
 });
 afterAll(() => server.close());
-
-function makeParcels(count: number) {
-  return Array.from({ length: count }, (_, index) => ({ trackingNumber: `LA${600_000_000 + index}NL` }));
-}
 
 it('a lost response, and an order that is shipped again → three requests, one tracker', async () => {
   fake.fail('trackers.create', { kind: 'commitThenDrop' });
@@ -34,19 +30,6 @@ it('an order before and after its first events → the status in words', async (
   expect(await statusText(ORDER.id)).toBe('waiting for the courier');
   fake.shipment(ORDER.trackingNumber).addEvent().deliver();
   expect(await statusText(ORDER.id)).toBe('delivered after 2 events');
-});
-
-it('120 parcels and one invalid parcel → one problem; then a taken order number and a used-up quota → advice', async () => {
-  const problems = await importParcels([...makeParcels(119), { trackingNumber: 'n/a' }]);
-  expect([fake.trackers.length, ...problems.keys()]).toEqual([119, 'n/a']);
-  await ship(ORDER);
-  expect(await ship({ ...ORDER, country: 'FR' }).catch(advice)).toBe('The order number is taken.');
-  expect(await ship({ ...ORDER, id: 'order-2' }).catch(advice)).toBe('Buy more trackers.');
-});
-
-it('a gateway that responds with an HTML page → retried, then reported', async () => {
-  fake.fail('trackers.createBulk', { kind: 'html', times: Number.POSITIVE_INFINITY });
-  expect([...(await importParcels(makeParcels(1))).values()]).toEqual(['http_502']);
 });
 
 it('a parcel held by customs → the news in order, then the poller stops', async () => {
