@@ -15,6 +15,7 @@ import {
 
 const AWAY = expect.stringContaining('The service is not available; the polls go on');
 const BACK = expect.stringContaining('The service is available again');
+const BACK_FOR_OTHERS = expect.stringContaining('The service is available again, but not for all trackers');
 const HTML = { body: '<html></html>', headers: { 'content-type': 'text/html' } };
 const NO_ACCESS = failure(401, 'auth_invalid_api_key');
 
@@ -152,12 +153,39 @@ describe('the log of an outage', () => {
     expect(info.mock.calls).toEqual([[BACK], [BACK]]);
   });
 
-  test('one tracker that keeps failing among others that succeed → one warning with its id', async () => {
+  test('one tracker that keeps failing among others that succeed → a warning with its id, and one line at its second failure', async () => {
     const respondTo = (poll: number, id: string) => (id === 'tracker-1' && poll > 1 ? BROKEN : nothingNew());
     const { warn, info } = startPollMany(respondTo, makeIds(3));
     await pass(30_000);
     expect(warn.mock.calls).toEqual([[AWAY, expect.objectContaining({ noticedBy: 'tracker-1' })]]);
-    expect(info).not.toHaveBeenCalled();
+    expect(info.mock.calls).toEqual([[BACK_FOR_OTHERS, { stillFailing: 1 }]]);
+  });
+
+  test('one tracker that fails for ever, and two outages of all trackers → a warning and a line at the end of each', async () => {
+    const isAway = (poll: number) => [5, 6, 10].includes(poll);
+    const respondTo = (poll: number, id: string) =>
+      (id === 'tracker-1' && poll > 1) || isAway(poll) ? BROKEN : nothingNew();
+    const { warn, info } = startPollMany(respondTo, makeIds(4));
+    await pass(15_000);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY, AWAY, AWAY]);
+    expect(info.mock.calls).toEqual(Array(3).fill([BACK_FOR_OTHERS, { stillFailing: 1 }]));
+  });
+
+  test('an outage that ends for all trackers but one → one line at the end', async () => {
+    const respondTo = (poll: number, id: string) =>
+      poll === 2 || (id === 'tracker-1' && poll > 1) ? BROKEN : nothingNew();
+    const { warn, info } = startPollMany(respondTo, makeIds(4));
+    await pass(10_000);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY]);
+    expect(info.mock.calls).toEqual([[BACK_FOR_OTHERS, { stillFailing: 1 }]]);
+  });
+
+  test('a tracker that succeeds after it kept failing → the next outage ends with the usual line', async () => {
+    const respondTo = (poll: number, id: string) =>
+      (id === 'tracker-1' && poll > 1 && poll < 5) || poll === 8 ? BROKEN : nothingNew();
+    const { info } = startPollMany(respondTo, makeIds(3));
+    await pass(12_000);
+    expect(info.mock.calls).toEqual([[BACK_FOR_OTHERS, { stillFailing: 1 }], [BACK]]);
   });
 
   test('two streams → one warning each', async () => {
@@ -175,9 +203,9 @@ describe('the log of an outage', () => {
     const respondTo = (poll: number, id: string) =>
       poll > 1 && (id === 'a' || poll === 5) ? BROKEN : nothingNew();
     const { warn, info, stream } = startPollMany(respondTo, ['a', 'b']);
-    await pass(3500);
+    await pass(2500);
     stream.delete('a');
-    await pass(1500);
+    await pass(2500);
     expect(info).not.toHaveBeenCalled();
     expect(warn.mock.calls.map(([, fields]) => fields.noticedBy)).toEqual(['a', 'b']);
   });
