@@ -66,7 +66,8 @@ export interface Endpoint {
     readonly resultStatuses?: readonly number[];
     /**
      * True if the body of a 2xx may be empty or any JSON (docs/service.md 8.12). Everything else comes from another server, such as
-     * the login page of a proxy. A body that breaks off or is too long cannot be judged, so the status decides.
+     * the login page of a proxy. A body that breaks off cannot be judged, so the status decides; of a body that is too long, the
+     * beginning is judged.
      */
     readonly isStatusEnough?: boolean;
   };

@@ -9,6 +9,8 @@ import type { PreparedRequest, ResponseRules } from './prepare.ts';
 import { copyHeaders, type RawResponse } from './response-head.ts';
 
 const MAX_TYPE_LENGTH = 200;
+/** The beginning of an object or a list. */
+const JSON_BEGINNING = /^\s*[{[]/;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
 /** @throws ApiError for a response that is not a success; ResponseValidationError for a success that cannot be read */
@@ -50,7 +52,7 @@ function readPayload(
   if (!isSuccess(response, rules)) throw errors.createApiError(response, parseLoosely(text));
   const isBodyless = method === 'HEAD' || status === 204 || status === 205;
   if (isBodyless && rules.isBodyOptional) return {};
-  if (isCut && rules.isStatusEnough) return {};
+  if (isCut && rules.isStatusEnough && JSON_BEGINNING.test(text)) return {};
   if (isCut) throw errors.createTooLongError(response, maxResponseBytes);
   const parsed = parseBody(response);
   if ('problem' in parsed) {

@@ -144,10 +144,27 @@ describe('empty successes', () => {
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
 
-  test('201 to a resend with a body that is too long → accepted, because the status is enough', async () => {
-    const { client } = makeClient({ status: 201, body: 'x'.repeat(2_000) }, { maxResponseBytes: 1_000 });
-    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
-  });
+  test.each(['{"data":"', ' [\n"'])(
+    '201 to a resend with JSON %j that is too long → accepted, because the status is enough',
+    async (beginning) => {
+      const body = beginning + 'x'.repeat(2_000);
+      const { client } = makeClient({ status: 201, body }, { maxResponseBytes: 1_000 });
+      expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+    },
+  );
+
+  test.each(['<!doctype html>', 'Sign in '])(
+    '200 to a resend with a body %j that is too long → ResponseValidationError, and no retry',
+    async (beginning) => {
+      const body = beginning + 'x'.repeat(2_000);
+      const { client, requests } = makeClient({ status: 200, body }, { maxResponseBytes: 1_000 });
+      expect(await catchRejection(client.trackers.resendWebhookEvents('t'))).toMatchObject({
+        name: 'ResponseValidationError',
+        message: expect.stringContaining('more than 1000 bytes'),
+      });
+      expect(requests).toHaveLength(1);
+    },
+  );
 
   test.each<[string, string, string]>([
     ['the HTML of a login page', 'text/html', '<!doctype html><title>Sign in</title>'],
