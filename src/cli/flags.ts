@@ -115,11 +115,18 @@ export function buildInput(
   return { trackingNumber, courierCode, destinationCountryCode, destinationPostCode };
 }
 
-/** Rejects the value of a flag; leave `text` out when it may be a secret. */
+/** A number, with a unit or without. */
+const NUMBER_TEXT = /^-?[\d.]{1,10}[a-z]?$/;
+
+/**
+ * Rejects the value of a flag. The message shows only a number, because anything else may be a secret in the wrong place.
+ *
+ * @param text - the value; leave it out for an API key, which may be a number
+ */
 export function rejectFlag(flag: string, rule: string, text?: string): never {
-  const got = text === '' ? 'an empty string' : JSON.stringify(text);
-  const end = text === undefined ? '' : `, got ${got}`;
-  throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
+  const isNumber = text !== undefined && NUMBER_TEXT.test(text);
+  const got = text === '' ? ', got an empty string' : isNumber ? `, got "${text}"` : '';
+  throw new CommandError(`Expected \`--${flag}\` to be ${rule}${got}`);
 }
 
 export function repeatable<Value>(parse: (text: string) => Value) {

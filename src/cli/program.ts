@@ -55,9 +55,10 @@ export function createProgram(terminal: Terminal): Command {
 
 /**
  * Shows a mistyped option without its value, which may be a secret, as in `--apikey=KEY`. The same mistake can be a command:
- * `TRACKING_API_KEY=KEY list`.
+ * `TRACKING_API_KEY=KEY list`. A command that is similar to no other may be a secret itself, as in `--json KEY`.
  */
 function hideValue(message: string): string {
+  if (/^unknown command '[^'=\n]*'$/.test(message)) return 'unknown command';
   const [, start, rest = ''] =
     /^(unknown option '(?:--(?:[a-z_-]+|[A-Z_-]+)|-[a-zA-Z]?)|unknown command '[^=']*)(.*)$/s.exec(message) ??
     [];

@@ -97,6 +97,17 @@ describe('the command', () => {
   });
 
   it.each([
+    ['fake --port hush', 'Expected `--port` to be a whole number from 0 to 65535'],
+    ['fake --port 1234hush', 'Expected `--port` to be a whole number from 0 to 65535'],
+    ['fake --speed hush', 'Expected `--speed` to be a number of at least 1'],
+    ['listen --host hush!', 'Expected `--host` to be an address or a host name'],
+    ['watch X --interval hush', 'Expected `--interval` to be a time from 1s to 24h, as in 30s, 15m or 2h'],
+    ['import hush.csv --delimiter hush', 'Expected `--delimiter` to be one character, or tab'],
+  ])('%s → the rule without the value, exit code 2', async (line, message) => {
+    expect(await runLine(line)).toMatchObject({ exitCode: 2, stderr: `tracking-client: ${message}\n` });
+  });
+
+  it.each([
     ['list --apikey=hush', "unknown option '--apikey' with a value"],
     ['list --API_KEY=hush', "unknown option '--API_KEY' with a value"],
     ['list --api_key=hush', "unknown option '--api_key' with a value"],
@@ -122,6 +133,8 @@ describe('the command', () => {
     ['list --api-key = hush', "too many arguments for 'list'. Expected 0 arguments but got 1"],
     ['TRACKING_API_KEY=hush list', "unknown command 'TRACKING_API_KEY' with a value"],
     ['api-key=hush', "unknown command 'api-key' with a value"],
+    ['hush', 'unknown command'],
+    ['hush list', 'unknown command'],
   ])('%s → the mistake without the value, exit code 2', async (line, message) => {
     const stderr = `tracking-client: ${message}; see --help\n`;
     expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
