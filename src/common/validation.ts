@@ -201,9 +201,13 @@ export const PROMISE_RULE = 'is a Promise; await it';
 export function findPromise(value: unknown, depth = 3): (string | number)[] | undefined {
   if (isPromise(value)) return [];
   if (depth === 0 || typeof value !== 'object' || value === null) return undefined;
-  for (const [key, field] of Object.entries(value)) {
+  // A list can be long, and `Object.entries` makes a text of each index.
+  const fields: Iterable<[string | number, unknown]> = Array.isArray(value)
+    ? value.entries()
+    : Object.entries(value);
+  for (const [key, field] of fields) {
     const path = isPromise(field) || isData(field) ? findPromise(field, depth - 1) : undefined;
-    if (path !== undefined) return [Array.isArray(value) ? Number(key) : key, ...path];
+    if (path !== undefined) return [key, ...path];
   }
   return undefined;
 }
