@@ -238,17 +238,22 @@ function guardWrapper(wrapper: AroundAttempt, logger: LogAdapter): AroundAttempt
           goOn('did not call `send`');
         } catch (error) {
           // A hook that passes on the failure of the attempt has not failed itself.
-          const failure = await settled?.then(
-            () => undefined,
-            (reason: unknown) => ({ reason }),
-          );
-          if (failure === undefined || failure.reason !== error) throw error;
+          if (!(await hasFailedWith(error, settled))) throw error;
         } finally {
           sendOnce();
         }
       };
       callOrWarn('aroundAttempt', run, logger);
     });
+}
+
+async function hasFailedWith(error: unknown, attempt: Promise<void> | undefined): Promise<boolean> {
+  try {
+    await attempt;
+    return false;
+  } catch (reason) {
+    return reason === error;
+  }
 }
 
 function isList(hooks: Hooks | readonly Hooks[]): hooks is readonly Hooks[] {
