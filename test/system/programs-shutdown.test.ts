@@ -149,9 +149,9 @@ await describeWithRedis('receivers of the documents', async (redisUrl) => {
       return { port: free.port, ...(await processes.startWorker(folder, env, 'program.ts')) };
     }
 
-    it.each(PROGRAMS)(
+    it.each(PROGRAMS.map(([name, code, recipe = 'web-server']) => [name, code, recipe] as const))(
       '%s, SIGTERM while clients hold on to their connections → exit code 0',
-      async (_name, code, recipe = 'web-server') => {
+      async (_name, code, recipe) => {
         const { port, lines, end } = await startProgram(code, recipe);
         const sockets = await vi.waitFor(
           () => Promise.all(Object.keys(CLIENTS).map(() => openConnection(port))),
