@@ -186,6 +186,7 @@ const HANDLER: Omit<Undefined<WebhookHandlerOptions>, 'secret' | 'onEvent'> = {
   deadlineMs: undefined,
   onReport: undefined,
   onRefused: undefined,
+  metrics: undefined,
   onEvents: undefined,
   onProofOfDelivery: undefined,
   onOther: undefined,
@@ -351,7 +352,7 @@ describe('every option and field as undefined → as if it were left out', () =>
   test('telemetry', async () => {
     const { client } = await setUp();
     expect(telemetryHooks(TELEMETRY)).toHaveProperty('onStart');
-    expect(webhookMetrics(TELEMETRY)).toBeTypeOf('function');
+    expect(webhookMetrics(TELEMETRY)).toHaveProperty('recordReport');
     expect(observeRateLimits(client, TELEMETRY)).toBeTypeOf('function');
   });
 

@@ -25,7 +25,7 @@ import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Only a type is imported, because a program that traces its calls must not load the receiver of webhooks.
-import type { ReportCallback, WebhookRefusal } from '../webhooks/handler.ts';
+import type { WebhookMetrics } from '../webhooks/handler.ts';
 
 const NAME = 'tracking-client';
 
@@ -352,32 +352,31 @@ function createWebhookMetrics(meter: Meter) {
 }
 
 /**
- * Builds a function for `onReport` of `createWebhookHandler` that counts what no instrumentation of an HTTP server can see:
- * the outcome of each webhook, how many events were handled, duplicates, dead-lettered or failed, and why requests were refused.
+ * Creates the metrics of webhooks, which no instrumentation of an HTTP server can create: the outcome of each webhook, how many events
+ * were handled, duplicates, dead-lettered or failed, and why requests were refused.
  *
  * @param telemetry - see `TelemetryOptions`; the tracer is not used. Default: the provider registered with `@opentelemetry/api`
- * @returns the function. If your own `onReport` calls it, copy its property `refused`: `Object.assign(onReport, { refused })`
+ * @returns the value of the option `metrics` of `createWebhookHandler`
  * @throws ConfigurationError if an option is invalid
  * @example
- * const webhooks = createWebhookHandler({ secret, store, onEvent, onReport: webhookMetrics() });
+ * const webhooks = createWebhookHandler({ secret, store, onEvent, metrics: webhookMetrics() });
  */
-export function webhookMetrics(
-  telemetry: TelemetryOptions = {},
-): ReportCallback & Required<Pick<ReportCallback, 'refused'>> {
+export function webhookMetrics(telemetry: TelemetryOptions = {}): WebhookMetrics {
   const { getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
-  const count: ReportCallback = ({ outcome, handled, duplicates, deadLettered, failures }) => {
-    const { webhooks, events } = getMetrics();
-    webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
-    const failed = failures.reduce((sum, { keys }) => sum + keys.length, 0);
-    const counts = { handled, duplicate: duplicates, dead_lettered: deadLettered, failed };
-    for (const [result, count] of Object.entries(counts)) {
-      if (count > 0) events.add(count, { 'tracking_client.webhook.result': result });
-    }
+  return {
+    recordReport({ outcome, handled, duplicates, deadLettered, failures }) {
+      const { webhooks, events } = getMetrics();
+      webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
+      const failed = failures.reduce((sum, { keys }) => sum + keys.length, 0);
+      const counts = { handled, duplicate: duplicates, dead_lettered: deadLettered, failed };
+      for (const [result, count] of Object.entries(counts)) {
+        if (count > 0) events.add(count, { 'tracking_client.webhook.result': result });
+      }
+    },
+    recordRefusal: ({ reason, status }) =>
+      getMetrics().refused.add(1, {
+        'tracking_client.webhook.reason': reason,
+        'http.response.status_code': status,
+      }),
   };
-  const refused = ({ reason, status }: WebhookRefusal) =>
-    getMetrics().refused.add(1, {
-      'tracking_client.webhook.reason': reason,
-      'http.response.status_code': status,
-    });
-  return Object.assign(count, { refused });
 }

@@ -78,20 +78,31 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    * Called with the outcome and the counts of each webhook when the inbox is done with it, also after a failure and after `deadlineMs`.
    * Default: none.
    */
-  readonly onReport?: ReportCallback | undefined;
+  readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
    * Called for each request that gets 400, 401, 413 or 415, and for each request that gets 500 because your function `secret` or
    * your own `inbox` failed, or because other code has read the body. Default: writes to `logger`, at most one line a minute for
    * each reason.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
+  /** Counts webhooks: `webhookMetrics()` of `tracking-client/opentelemetry`, or your own object. Default: none. */
+  readonly metrics?: WebhookMetrics | undefined;
 }
 
-/** A function that gets the report of each webhook when the inbox is done with it. */
-export interface ReportCallback {
-  (report: WebhookReport): void;
-  /** Called for each request that was refused before it was handled, also if `onRefused` is set. Default: none. */
-  readonly refused?: ((refusal: WebhookRefusal) => void) | undefined;
+/** Counts webhooks and refused requests, beside your own `onReport` and `onRefused`. */
+export interface WebhookMetrics {
+  /**
+   * Called when the inbox is done with a webhook.
+   *
+   * @param report - outcome and counts of the webhook
+   */
+  recordReport(report: WebhookReport): void;
+  /**
+   * Called for each request that is refused before it gets to the inbox.
+   *
+   * @param refusal - reason and status
+   */
+  recordRefusal(refusal: WebhookRefusal): void;
 }
 
 /** A request that was refused. */
@@ -140,7 +151,7 @@ export interface WebhookHandler {
  * app.all('/webhooks', (c) => webhooks(c.req.raw)); // Hono
  */
 export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
-  const { callbacks, authenticate, inbox, maxBodyBytes, deadlineMs, onReport, onRefused } =
+  const { callbacks, authenticate, inbox, maxBodyBytes, deadlineMs, onReport, onRefused, metrics } =
     resolveHandlerOptions(options);
   /** The work of the inbox for each webhook. */
   const underWay = new Map<AbortController, Promise<unknown>>();
@@ -202,7 +213,8 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
       const work = inbox.process(read.body, callbacks, { busyTimeoutMs, signal, account });
       underWay.set(controller, work);
       const report = await work.finally(() => underWay.delete(controller));
-      if (onReport !== undefined) callGuarded(() => onReport(report));
+      callGuarded(() => metrics?.recordReport(report));
+      callGuarded(() => onReport?.(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       if (error instanceof WebhookAuthenticationError) return refuse(request, 'unauthorized', error);
@@ -216,7 +228,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
    */
   function refuse(request: Request, reason: WebhookRefusal['reason'], error?: unknown): Response {
     const response = respond(reason, request);
-    callGuarded(() => onReport?.refused?.({ reason, status: response.status }));
+    callGuarded(() => metrics?.recordRefusal({ reason, status: response.status }));
     if (error !== undefined) callGuarded(() => onRefused(error, request, reason));
     return response;
   }
@@ -253,13 +265,16 @@ const handlerOptions = z.strictObject({
   ).optional(),
   maxBodyBytes: countOption(1).default(2 * 2 ** 20),
   deadlineMs: timeoutOption.default(12_000),
-  onReport: functionOption<ReportCallback>().optional(),
+  onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
   onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
+  metrics: option<WebhookMetrics>('the object that `webhookMetrics()` returns', (value) =>
+    hasMethods(value, 'recordReport', 'recordRefusal'),
+  ).optional(),
 } satisfies OptionShape<HandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
 function resolveHandlerOptions(options: WebhookHandlerOptions) {
-  const { secret, inbox, maxBodyBytes, deadlineMs, onReport, onRefused, ...others } = checkOptions(
+  const { secret, inbox, maxBodyBytes, deadlineMs, onReport, onRefused, metrics, ...others } = checkOptions(
     handlerOptions,
     options,
   );
@@ -273,6 +288,7 @@ function resolveHandlerOptions(options: WebhookHandlerOptions) {
     maxBodyBytes,
     deadlineMs,
     onReport,
+    metrics,
     onRefused: (error: unknown, request: Request, reason: WebhookRefusal['reason']) =>
       onRefused === undefined ? logRefusal(error, reason) : onRefused(error, request),
   };

@@ -10,7 +10,13 @@ export type { WebhookEvent } from '../schemas/event.ts';
 export type { WebhookTracker } from '../schemas/tracker.ts';
 export type { EventsMessage, OtherMessage, ProofOfDelivery, WebhookMessage } from '../schemas/webhook.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
-export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
+export {
+  createWebhookHandler,
+  type WebhookHandler,
+  type WebhookHandlerOptions,
+  type WebhookMetrics,
+  type WebhookRefusal,
+} from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export type {
   EventContext,

@@ -26,8 +26,8 @@ async function causeAlerts(): Promise<void> {
   // The service of this test knows no couriers, so the first call fails. The second call waits for the limit.
   for (const call of [client.couriers.list(), client.couriers.list()]) call.catch(() => {});
 
-  const onReport = webhookMetrics(recorder.telemetry);
-  const handler = createWebhookHandler({ secret: SECRET, onEvent() {}, onReport, onRefused() {} });
+  const metrics = webhookMetrics(recorder.telemetry);
+  const handler = createWebhookHandler({ secret: SECRET, onEvent() {}, metrics, onRefused() {} });
   const send = (authorization: string, method = 'POST') =>
     handler(new Request('http://a.test', { method, headers: { authorization } }));
   await send('Bearer wrong');

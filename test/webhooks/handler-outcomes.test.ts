@@ -72,7 +72,8 @@ test.each([
   ['throw', throwing],
   ['reject later', failing],
 ])('observers that %s → the responses are the same, and the process lives', async (_title, observe) => {
-  const handler = makeHandler({ onReport: observe, onRefused: observe });
+  const metrics = { recordReport: observe, recordRefusal: observe };
+  const handler = makeHandler({ onReport: observe, onRefused: observe, metrics });
   expect((await handler(webhook('e1'))).status).toBe(200);
   expect((await handler(post(E1, { authorization: 'Bearer wrong' }))).status).toBe(401);
 });

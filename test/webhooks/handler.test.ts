@@ -250,6 +250,10 @@ describe('options', () => {
   // The wrong names and types on purpose: JavaScript callers have no compiler.
   test.each<[object, string | RegExp]>([
     [{ maxBodyBytes: 0 }, /`maxBodyBytes`/],
+    [
+      { metrics: () => {} },
+      /Expected `metrics` to be the object that `webhookMetrics\(\)` returns, got a function/,
+    ],
     [{ deadlineMs: Number.NaN }, /`deadlineMs`/],
     [{ onother: () => {} }, /^Unknown option `onother`; known options: onEvent, /],
     // The response would be 200, and every event lost.

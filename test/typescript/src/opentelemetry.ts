@@ -30,7 +30,7 @@ export const stops: (() => void)[] = [
 export const handler: WebhookHandler = createWebhookHandler({
   secret: 'secret',
   onEvent: ({ eventId }) => console.log(eventId),
-  onReport: webhookMetrics(options),
+  metrics: webhookMetrics(options),
 });
 
 export function misspelt(): void {
