@@ -4,11 +4,12 @@ import { checkOptions } from '../common/check-options.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
 import { countOption, functionOption, type OptionShape, rule } from '../common/validation.ts';
 import {
-  BULK_RETRY,
+  BACKGROUND_RETRY,
   BULK_SHAPE,
   CALL_SHAPE,
   type CallOptions,
   completeRetry,
+  type RetryPolicy,
   resolveCallOptions,
 } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
@@ -37,6 +38,8 @@ const CHUNKS_PER_SECOND = 3;
 const MAX_CHUNKS_IN_FLIGHT = 10;
 /** More chunks would only fill the memory. */
 const MAX_CONCURRENCY = 1_000;
+/** A bulk run retries more often than other calls, because nothing repeats its requests later. */
+const BULK_RETRY: RetryPolicy = { ...BACKGROUND_RETRY, retries: 20 };
 const UNSENT = [{ code: 'aborted', message: 'Aborted before the service accepted this input' }];
 const ABORTED = [
   {

@@ -17,10 +17,8 @@ export type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000, maxBackoffMs: 8_000 };
 
-/** Polls and bulk runs accept a `Retry-After` of up to an hour by default, because no user waits for them. */
-export const POLL_RETRY: RetryPolicy = { ...DEFAULT_RETRY, maxRetryAfterMs: 3_600_000 };
-/** A bulk run also retries more often, because nothing repeats its requests later. */
-export const BULK_RETRY: RetryPolicy = { ...POLL_RETRY, retries: 20 };
+/** The defaults for calls that no user waits for: they accept a `Retry-After` of up to an hour. */
+export const BACKGROUND_RETRY: RetryPolicy = { ...DEFAULT_RETRY, maxRetryAfterMs: 3_600_000 };
 
 const retryObject = z.strictObject({
   retries: countOption(0).optional(),

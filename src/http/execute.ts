@@ -214,7 +214,8 @@ async function prepareRetry(
   { config, request, options, deadline, report, backoff, attemptMs }: Call<unknown>,
   { error, retriesConsumed }: RetryContext,
 ): Promise<boolean> {
-  if (deadline.isOver || !isRetryable(error, request.retryClass, options, attemptMs)) return false;
+  if (deadline.isOver || !isRetryable(error, request.retryClass, options)) return false;
+  if (request.mayRetry?.(error, attemptMs) === false) return false;
   const retryAfterMs = getRetryAfterMs(error);
   deadline.phase = 'backoff';
   deadline.lastFailure = error;

@@ -15,11 +15,17 @@ import {
   toValidationIssues,
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
-import { type Endpoint, type EndpointName, endpoints, ROUTES, type TimeoutClass } from '../endpoints.ts';
+import {
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type RetryClass,
+  ROUTES,
+  type TimeoutClass,
+} from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import { wholeBody } from '../schemas/unwrap.ts';
 import { type CheckedResponse, checkResponse } from './check-response.ts';
-import type { RequestRetryClass } from './retry.ts';
 
 export interface PreparedRequest<T> {
   readonly endpoint: EndpointName | 'request';
@@ -34,7 +40,14 @@ export interface PreparedRequest<T> {
   readonly target: string;
   readonly body: string | undefined;
   readonly timeoutClass: TimeoutClass;
-  readonly retryClass: RequestRetryClass;
+  /** The class of the endpoint, or `safe` or `unsafe` for `client.request`. */
+  readonly retryClass: RetryClass;
+  /**
+   * A further rule of whoever makes the call, asked about failures that may be retried.
+   *
+   * @param failedAfterMs - time from the start of the attempt to its failure
+   */
+  readonly mayRetry?: (error: unknown, failedAfterMs: number) => boolean;
   readonly response: ResponseRules;
   /** Turns the payload of a response into the result. */
   readonly read: (payload: unknown, mode: Config['invalidResponse']) => CheckedResponse<T>;

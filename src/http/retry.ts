@@ -9,43 +9,20 @@ import {
   type TrackingError,
 } from '../errors.ts';
 
-/**
- * The retry class of a request: that of its endpoint, or `safe` or `unsafe` for `client.request`. `poll` is for a safe request that
- * the next poll will repeat anyway.
- */
-export type RequestRetryClass = RetryClass | 'poll';
-
-/**
- * If a request of a poll fails later than this, or a response other than a 429 asks for a longer wait, the next poll is the
- * retry.
- */
-export const MAX_WAIT_IN_POLL_MS = 8_000;
-
-/**
- * Tells whether a failed attempt may be retried (docs/service.md 1.2, 4.1, 4.5, 8.8).
- *
- * @param failedAfterMs - time from the start of the attempt to its failure
- */
+/** Tells whether a failed attempt may be retried (docs/service.md 1.2, 4.1, 4.5, 8.8). */
 export function isRetryable(
   error: unknown,
-  retryClass: RequestRetryClass,
+  retryClass: RetryClass,
   { retryAmbiguous, retry }: Pick<CallOptions, 'retryAmbiguous' | 'retry'>,
-  failedAfterMs: number,
 ): error is TrackingError {
-  const retryAfterMs = getRetryAfterMs(error);
-  if (retryAfterMs > retry.maxRetryAfterMs) return false;
+  if (getRetryAfterMs(error) > retry.maxRetryAfterMs) return false;
   // A request that the service refuses with 429 was not carried out, so even a paid call may be retried.
   if (isRateLimited(error)) return true;
-  // A poll that waits uses a slot of `concurrency`, in which another tracker could be polled. So only a 429 may cause a long wait:
-  // it pauses the endpoint for all trackers.
-  const holdsSlotMs = Math.max(failedAfterMs, retryAfterMs);
-  if (retryClass === 'poll' && (error instanceof TimeoutError || holdsSlotMs > MAX_WAIT_IN_POLL_MS))
-    return false;
   if (error instanceof ConnectionError && error.isPermanent) return false;
   if (error instanceof ConnectionError && error.neverSent) return true;
-  const isSafe = retryClass === 'safe' || retryClass === 'poll';
-  if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
-  return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
+  if (error instanceof ApiError && error.status === 409)
+    return retryClass === 'safe' && error.code === 'request_conflict';
+  return isAmbiguous(error) && (retryClass === 'safe' || (retryClass === 'bulk' && retryAmbiguous));
 }
 
 /** Returns how long the service asks to wait, in milliseconds; 0 if it does not ask. */

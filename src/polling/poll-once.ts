@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 import { buildEventKey, canonicalJson } from '../common/event-keys.ts';
-import { completeRetry, POLL_RETRY, type RetryPolicy } from '../config/call-options.ts';
+import { BACKGROUND_RETRY, completeRetry, type RetryPolicy } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { endpoints } from '../endpoints.ts';
 import {
@@ -10,12 +10,13 @@ import {
   RequestValidationError,
   ResponseValidationError,
   ResultsNotReadyError,
+  TimeoutError,
 } from '../errors.ts';
 import type { CheckedResponse } from '../http/check-response.ts';
 import { runCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
 import { readSentAtMs } from '../http/response-head.ts';
-import { getRetryAfterMs, MAX_WAIT_IN_POLL_MS } from '../http/retry.ts';
+import { getRetryAfterMs, isRateLimited } from '../http/retry.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
@@ -66,6 +67,22 @@ interface Reading extends Pick<PollUpdate, 'tracking' | 'tracker' | 'readAt'> {
   readonly createNotReadyError: () => ResultsNotReadyError;
 }
 
+/**
+ * If a request of a poll fails later than this, or a response other than a 429 asks for a longer wait, the next poll is the
+ * retry.
+ */
+const MAX_WAIT_IN_POLL_MS = 8_000;
+
+/**
+ * A poll that waits uses a slot of `concurrency`, in which another tracker could be polled. So only a 429 may cause a long wait: it
+ * pauses the endpoint for all trackers.
+ */
+function mayRetryInPoll(error: unknown, failedAfterMs: number): boolean {
+  if (isRateLimited(error)) return true;
+  const holdsSlotMs = Math.max(failedAfterMs, getRetryAfterMs(error));
+  return !(error instanceof TimeoutError) && holdsSlotMs <= MAX_WAIT_IN_POLL_MS;
+}
+
 type PollEndpoint = 'trackers.results' | 'trackers.get';
 
 /** How the requests of polls are sent; all trackers of a stream share it. */
@@ -85,7 +102,7 @@ export function createPollRequestSettings(
   { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority = 'background' }: PollOnceSettings,
   rest: Omit<PollRequestSettings, 'config' | 'options'>,
 ): PollRequestSettings {
-  const policy = completeRetry(retry, config.retry, POLL_RETRY);
+  const policy = completeRetry(retry, config.retry, BACKGROUND_RETRY);
   return {
     config,
     options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry: policy, priority },
@@ -209,7 +226,7 @@ export class TrackerPoller {
       const request = prepareRequest(callConfig, name, input);
       return {
         ...request,
-        retryClass: 'poll' as const,
+        mayRetry: mayRetryInPoll,
         read: (...response: Parameters<typeof request.read>) => {
           const checked = request.read(...response);
           return checked.isUsable ? checkIsTracked(checked, getTracker(checked.data)) : checked;
