@@ -51,7 +51,7 @@ export {
   STATUS_CODES,
   STATUS_MILESTONES,
 } from './events/statuses.ts';
-export { courierOf, daysInTransit, type ReportedTracking } from './events/transit.ts';
+export { courierOf, daysInTransit, type TrackingParts } from './events/transit.ts';
 export { describeMilestone, MILESTONE_WORDS } from './events/words.ts';
 export type { ApiPromise, WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';

@@ -39,7 +39,7 @@ const MAX_CHUNKS_IN_FLIGHT = 10;
 /** More chunks would only fill the memory. */
 const MAX_CONCURRENCY = 1_000;
 /** A bulk run retries more often than other calls, because nothing repeats its requests later. */
-const BULK_RETRY: RetryPolicy = { ...BACKGROUND_RETRY, retries: 20 };
+export const BULK_RETRY: RetryPolicy = { ...BACKGROUND_RETRY, retries: 20 };
 const UNSENT = [{ code: 'aborted', message: 'Aborted before the service accepted this input' }];
 const ABORTED = [
   {
@@ -191,7 +191,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       const result = item === undefined ? undefined : results.next().value;
       return { index, input, ...(result ?? { status: 'invalid', errors }) };
     });
-    this.#report(outcomes);
+    this.#count(outcomes);
     return outcomes;
   }
 
@@ -239,7 +239,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     for (const controller of this.#unsent) controller.abort(new Error('The run was stopped'));
   }
 
-  #report(outcomes: readonly BulkOutcome[]): void {
+  #count(outcomes: readonly BulkOutcome[]): void {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;

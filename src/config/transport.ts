@@ -9,7 +9,7 @@ export function createTransport(baseUrl: string, headers: Readonly<Record<string
     retry: 0,
     // `AttemptLimit` limits the time, because ky stops its timer when the headers arrive, before the body.
     timeout: false,
-    // `readOutcome` creates the errors from the envelopes of the service.
+    // `readCallResult` creates the errors from the envelopes of the service.
     throwHttpErrors: false,
   });
 }

@@ -16,7 +16,7 @@ export interface ShipmentStatus {
   readonly source?: 'webhook' | 'results';
 }
 
-interface ReportedStatus {
+interface StatusParts {
   readonly shipment?:
     | {
         readonly statusMilestone?: string | null | undefined;
@@ -33,11 +33,11 @@ interface StatusEvent extends OrderableEvent {
 }
 
 /** News about a shipment: a message of a webhook, an update of a poll, an item of `resultsMany`, or results and their `readAt`. */
-export interface StatusNews extends ReportedStatus {
+export interface StatusNews extends StatusParts {
   /** Metadata of a webhook's message; its `generatedAt` is the time of the news. */
   readonly metadata?: { readonly generatedAt?: string | null | undefined } | null | undefined;
   /** Results of the tracker, in an update of a poll or an item of `resultsMany`. */
-  readonly tracking?: ReportedStatus | undefined;
+  readonly tracking?: StatusParts | undefined;
   /** When the results were read, as an ISO 8601 time; it is the time of the news. */
   readonly readAt?: string | undefined;
 }

@@ -15,5 +15,5 @@ export {
   sortEvents,
 } from './order.ts';
 export { STATUS_CATEGORIES, STATUS_CODES, STATUS_MILESTONES } from './statuses.ts';
-export { courierOf, daysInTransit, type ReportedTracking } from './transit.ts';
+export { courierOf, daysInTransit, type TrackingParts } from './transit.ts';
 export { describeMilestone, MILESTONE_WORDS } from './words.ts';

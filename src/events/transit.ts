@@ -3,15 +3,15 @@ import { latestEvent, type OccurrenceDatetime, type OrderableEvent, sortEvents }
 
 const DAY_MS = 86_400_000;
 
-interface ReportedEvent extends OrderableEvent {
+interface TransitEvent extends OrderableEvent {
   readonly courierCode?: string | null | undefined;
   readonly statusMilestone?: string | null | undefined;
 }
 
 /** The parts of results that tell the courier and the time in transit. */
-export interface ReportedTracking {
+export interface TrackingParts {
   /** Events of the shipment, in any order. */
-  readonly events: readonly ReportedEvent[];
+  readonly events: readonly TransitEvent[];
   /** Tracker of the shipment, with the courier codes that it was created with. */
   readonly tracker?:
     | { readonly courierCode?: string | readonly string[] | null | undefined }
@@ -30,7 +30,7 @@ export interface ReportedTracking {
  * @param tracking - results of a tracker
  * @returns the courier code; undefined if no event names a courier and the tracker has no code or several
  */
-export function courierOf({ events, tracker }: ReportedTracking): string | undefined {
+export function courierOf({ events, tracker }: TrackingParts): string | undefined {
   const newest = latestEvent(events.filter(({ courierCode }) => isFilled(courierCode)));
   if (newest) return newest.courierCode ?? undefined;
   const [code, ...others] = [tracker?.courierCode].flat().filter(isFilled);
@@ -44,9 +44,9 @@ export function courierOf({ events, tracker }: ReportedTracking): string | undef
  * @returns whole days: those that have passed if both times are known instants, else those between the dates as written; undefined
  * if the shipment has not left or was not delivered, or if the times cannot be read
  */
-export function daysInTransit({ events, statistics }: ReportedTracking): number | undefined {
+export function daysInTransit({ events, statistics }: TrackingParts): number | undefined {
   const sorted = sortEvents(events);
-  const isMoving = ({ statusMilestone }: ReportedEvent) =>
+  const isMoving = ({ statusMilestone }: TransitEvent) =>
     isFilled(statusMilestone) && statusMilestone !== 'pending' && statusMilestone !== 'info_received';
   const start = findTime(sorted.filter(isMoving));
   const delivered = sorted.filter(({ statusMilestone }) => statusMilestone === 'delivered');
@@ -57,7 +57,7 @@ export function daysInTransit({ events, statistics }: ReportedTracking): number 
   return Math.max(0, Math.floor(ms / DAY_MS));
 }
 
-function findTime(events: readonly ReportedEvent[]): OccurrenceDatetime | undefined {
+function findTime(events: readonly TransitEvent[]): OccurrenceDatetime | undefined {
   for (const { occurrenceDatetime } of events) {
     const time = readTime(occurrenceDatetime);
     if (time !== undefined) return time;

@@ -20,7 +20,7 @@ export interface WithResponse<T> {
 }
 
 /** The result of a call that succeeded. */
-export interface CallOutcome<T> {
+export interface CallResult<T> {
   readonly data: T;
   readonly mismatched: readonly ValidationIssue[];
   /** The headers of the response, which can echo the key. */
@@ -48,15 +48,15 @@ export interface ApiPromise<T> extends Promise<T> {
   withResponse(): Promise<WithResponse<T>>;
 }
 
-async function readData<T>(outcome: Promise<CallOutcome<T>>): Promise<T> {
-  return (await outcome).data;
+async function readData<T>(result: Promise<CallResult<T>>): Promise<T> {
+  return (await result).data;
 }
 
 /** A native promise with one more method: `then`, `catch` and `finally` return promises without it. */
-export function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
-  const promise = readData(outcome);
+export function createApiPromise<T>(result: Promise<CallResult<T>>): ApiPromise<T> {
+  const promise = readData(result);
   // Start from this promise. If the caller handles the rejection of `withResponse()`, the rejection of this promise then also
   // counts as handled.
-  const withResponse = () => promise.then(() => outcome).then(({ details }) => details());
+  const withResponse = () => promise.then(() => result).then(({ details }) => details());
   return Object.assign(promise, { withResponse });
 }

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.ts';
 import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from '../schemas/tracking.ts';
 
 /** A payload, and the list of its fields that break the schema; `data` is missing if the payload cannot be used. */
-export type CheckedResponse<T> = {
+export type CheckedData<T> = {
   /** The first 20 mismatches. */
   readonly mismatched: readonly ValidationIssue[];
   /** The number of mismatches. In a list of records, counting stops after 20. */
@@ -29,7 +29,7 @@ export function checkResponse<T>(
   schema: z.ZodType<T>,
   payload: unknown,
   mode: Config['invalidResponse'],
-): CheckedResponse<T> {
+): CheckedData<T> {
   const result = safeParse(schema, payload, { error: errorMap('data') });
   if (result.success) return { data: result.data, isUsable: true, mismatched: [], total: 0 };
   const { issues } = result.error;

@@ -7,13 +7,13 @@ import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { type CallFacts, type CallSite, QueueFullError, QuotaExceededError } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
-import { CallReport } from '../observability/call-report.ts';
+import { CallObserver } from '../observability/call-observer.ts';
 import type { BulkRequestOptions } from '../options.ts';
-import { type ApiPromise, type CallOutcome, createApiPromise } from './api-promise.ts';
+import { type ApiPromise, type CallResult, createApiPromise } from './api-promise.ts';
 import { CallErrors, captureCallSite } from './call-errors.ts';
 import { AttemptLimit, Deadline } from './deadline.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
-import { readOutcome } from './response.ts';
+import { readCallResult } from './response.ts';
 import { readHead } from './response-head.ts';
 import {
   type Backoff,
@@ -53,7 +53,7 @@ export async function runCall<T>(
   options: BulkRequestOptions | undefined,
   prepare: () => PreparedRequest<T>,
   callSite = config.callSite,
-): Promise<CallOutcome<T>> {
+): Promise<CallResult<T>> {
   try {
     const callOptions =
       options === undefined ? config.callDefaults : resolveCallOptions(config, method, options);
@@ -87,7 +87,7 @@ interface Call<T> {
   readonly facts: CallFacts & { attempts: number };
   readonly errors: CallErrors;
   readonly deadline: Deadline;
-  readonly report: CallReport;
+  readonly observer: CallObserver;
   readonly backoff: Backoff;
   readonly onSend: (() => void) | undefined;
   /** How long the latest attempt took, without its wait for a permit, in milliseconds. */
@@ -113,28 +113,28 @@ export async function execute<T>(
   request: PreparedRequest<T>,
   options: CallOptions,
   { callSite, onSend }: CallContext,
-): Promise<CallOutcome<T>> {
+): Promise<CallResult<T>> {
   const { endpoint, method, path, title } = request;
   const facts = { callId: randomUUID(), endpoint, method, path, attempts: 0 };
   const errors = new CallErrors(title, config.baseUrl, facts, callSite);
   const deadline = new Deadline(errors, options);
-  const report = new CallReport(title, facts, config);
+  const observer = new CallObserver(title, facts, config);
   const backoff = drawBackoff(options.retry.maxBackoffMs);
-  const parts = { config, request, options, facts, errors, deadline, report, backoff, onSend };
+  const parts = { config, request, options, facts, errors, deadline, observer, backoff, onSend };
   const call: Call<T> = { ...parts, attemptMs: 0, mayBeDone: false };
   try {
-    const outcome = await pRetry((attemptNumber) => attempt(call, attemptNumber), {
+    const result = await pRetry((attemptNumber) => attempt(call, attemptNumber), {
       ...backoff,
       retries: options.retry.retries,
       signal: deadline.signal,
       shouldRetry: (failure) => prepareRetry(call, failure),
     });
-    report.finish(facts.attempts);
-    return outcome;
+    observer.finish(facts.attempts);
+    return result;
   } catch (failure) {
     // The reason is read from the signal, because p-retry turns a reason that is not an Error into a TypeError.
     const error = deadline.isOver ? deadline.signal?.reason : failure;
-    report.finish(facts.attempts, error);
+    observer.finish(facts.attempts, error);
     throw new CallFailure(error, call.mayBeDone);
   } finally {
     deadline.dispose();
@@ -142,8 +142,8 @@ export async function execute<T>(
 }
 
 /** Takes a permit. Then gets the key, sends the request and reads the response, all within `timeoutMs`. */
-async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOutcome<T>> {
-  const { config, request, options, facts, errors, deadline, report } = call;
+async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallResult<T>> {
+  const { config, request, options, facts, errors, deadline, observer } = call;
   // After a freeze, the timer of the back-off fires before that of the deadline.
   if (deadline.remainingMs <= 0) throw deadline.expire();
   deadline.phase = 'queue';
@@ -157,15 +157,15 @@ async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOut
     const key = typeof apiKey === 'function' ? await limit.race(readKey(apiKey, errors)) : apiKey;
     limit.signal.throwIfAborted();
     const send = () => sendAndRead(call, permit, key, limit);
-    const outcome = await limit.race(report.wrapAttempt(limit, send));
+    const result = await limit.race(observer.wrapAttempt(limit, send));
     // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
     call.mayBeDone = true;
-    return outcome;
+    return result;
   } catch (error) {
     permit?.cancel();
     permit?.settlePause(error instanceof QuotaExceededError);
     call.attemptMs = limit.elapsedMs;
-    report.noteFailure(error);
+    observer.noteFailure(error);
     const wasSent = facts.attempts > sentBefore;
     call.mayBeDone ||= wasSent && (deadline.isOver || requestMayBeDone(error));
     throw error;
@@ -176,16 +176,16 @@ async function attempt<T>(call: Call<T>, attemptNumber: number): Promise<CallOut
 
 /** Keeps running after its attempt has ended, so that the limiter also learns of a late response. */
 async function sendAndRead<T>(
-  { config, request, options, facts, errors, deadline, report, onSend }: Call<T>,
+  { config, request, options, facts, errors, deadline, observer, onSend }: Call<T>,
   permit: Permit | undefined,
   key: Secret,
   limit: AttemptLimit,
-): Promise<CallOutcome<T>> {
+): Promise<CallResult<T>> {
   const { signal } = limit;
   const noteSend = () => {
     // The call may have ended in the hook `aroundAttempt`, and the hook `onRequest` may end it.
     signal.throwIfAborted();
-    report.noteRequest(permit?.tokensLeft);
+    observer.noteRequest(permit?.tokensLeft);
     limit.openRequest();
     facts.attempts += 1;
     permit?.send();
@@ -195,15 +195,15 @@ async function sendAndRead<T>(
   const response = await sendRequest(config, request, send, errors);
   const head = readHead(response, key);
   const { status, rateLimit, retryAfterMs } = head;
-  permit?.report({ ...rateLimit, status, retryAfterMs: status === 429 ? retryAfterMs : undefined });
+  permit?.noteResponse({ ...rateLimit, status, retryAfterMs: status === 429 ? retryAfterMs : undefined });
   signal.throwIfAborted();
   deadline.phase = 'body';
   const raw = await readResponse(config, request, head, response, { signal, errors });
   signal.throwIfAborted();
-  report.noteResponse(raw);
-  const outcome = readOutcome(config, request, raw, errors, facts.attempts);
-  if (outcome.mismatched.length > 0) report.noteMismatch(outcome.mismatched);
-  return outcome;
+  observer.noteResponse(raw);
+  const result = readCallResult(config, request, raw, errors, facts.attempts);
+  if (result.mismatched.length > 0) observer.noteMismatch(result.mismatched);
+  return result;
 }
 
 /**
@@ -211,7 +211,7 @@ async function sendAndRead<T>(
  * p-retry waits for the back-off next.
  */
 async function prepareRetry(
-  { config, request, options, deadline, report, backoff, attemptMs }: Call<unknown>,
+  { config, request, options, deadline, observer, backoff, attemptMs }: Call<unknown>,
   { error, retriesConsumed }: RetryContext,
 ): Promise<boolean> {
   if (deadline.isOver || !isRetryable(error, request.retryClass, options)) return false;
@@ -222,7 +222,7 @@ async function prepareRetry(
   const backoffMs = getBackoffMs(backoff, retriesConsumed);
   const waitMs = Math.max(retryAfterMs, backoffMs);
   if (waitMs >= deadline.remainingMs) throw deadline.expire();
-  report.noteRetry(error, Math.floor(waitMs));
+  observer.noteRetry(error, Math.floor(waitMs));
   // After a 429, the limiter holds the next attempt back.
   const isHeldBack = config.limiter !== undefined && isRateLimited(error);
   const restMs = isHeldBack ? 0 : retryAfterMs - backoffMs;
@@ -233,7 +233,7 @@ async function prepareRetry(
 
 /** @throws p-retry's AbortError, because a call that gets no permit is not retried */
 async function takePermit(
-  { config, request, options, deadline, errors, report }: Call<unknown>,
+  { config, request, options, deadline, errors, observer }: Call<unknown>,
   attemptNumber: number,
 ): Promise<Permit | undefined> {
   const { baseUrl, account, limiter } = config;
@@ -249,7 +249,7 @@ async function takePermit(
   } catch (error) {
     throw new AbortError(explainRefusal(error, maxRetryAfterMs, deadline, errors));
   } finally {
-    report.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
+    observer.leaveQueue(attemptNumber, systemClock.now() - queuedAt);
   }
 }
 

@@ -25,7 +25,7 @@ import {
 } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import { wholeBody } from '../schemas/unwrap.ts';
-import { type CheckedResponse, checkResponse } from './check-response.ts';
+import { type CheckedData, checkResponse } from './check-response.ts';
 
 export interface PreparedRequest<T> {
   readonly endpoint: EndpointName | 'request';
@@ -50,7 +50,7 @@ export interface PreparedRequest<T> {
   readonly mayRetry?: (error: unknown, failedAfterMs: number) => boolean;
   readonly response: ResponseRules;
   /** Turns the payload of a response into the result. */
-  readonly read: (payload: unknown, mode: Config['invalidResponse']) => CheckedResponse<T>;
+  readonly read: (payload: unknown, mode: Config['invalidResponse']) => CheckedData<T>;
 }
 
 export interface ResponseRules extends Omit<Endpoint['response'], 'schema'> {

@@ -3,7 +3,7 @@ import { isJsonObject, kindOf, type ValidationIssue } from '../common/validation
 import type { Config } from '../config/config.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { NO_RESULTS_YET } from '../schemas/unwrap.ts';
-import type { CallOutcome, WithResponse } from './api-promise.ts';
+import type { CallResult, WithResponse } from './api-promise.ts';
 import type { CallErrors } from './call-errors.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
 import { copyHeaders, type RawResponse } from './response-head.ts';
@@ -14,13 +14,13 @@ const JSON_BEGINNING = /^\s*[{[]/;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
 /** @throws ApiError for a response that is not a success; ResponseValidationError for a success that cannot be read */
-export function readOutcome<T>(
+export function readCallResult<T>(
   config: Config,
   request: PreparedRequest<T>,
   response: RawResponse,
   errors: CallErrors,
   attempts: number,
-): CallOutcome<T> {
+): CallResult<T> {
   const payload = readPayload(request, response, errors, config.maxResponseBytes);
   const checked = request.read(payload, config.invalidResponse);
   const mismatched = checked.mismatched.map((issue) => maskIssue(issue, response.key));

@@ -1,4 +1,4 @@
-import { type ReportedResponse, reservedTokens, WINDOW_MS } from './limiter.ts';
+import { type ResponseFacts, reservedTokens, WINDOW_MS } from './limiter.ts';
 
 /**
  * After a change of our share, the share may grow only after this time: one window for the pause after a 429, and one and a half
@@ -55,7 +55,7 @@ export class ForeignUse {
     if (this.#maxOut === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
   }
 
-  noteResponse(response: ReportedResponse, returnedBefore: number, limit: number, now: number): void {
+  noteResponse(response: ResponseFacts, returnedBefore: number, limit: number, now: number): void {
     const { status, remaining, resetMs = WINDOW_MS } = response;
     // The service does not count a request that it refuses, so subtract it. `Bucket` marks the token of the request as not counted.
     if (status === 429) this.#countedSent -= 1;

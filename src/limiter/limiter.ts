@@ -36,22 +36,22 @@ export interface RateLimitInfo {
 }
 
 /** The parts of a response that the limiter reads. */
-export interface ReportedResponse extends Partial<RateLimitInfo> {
+export interface ResponseFacts extends Partial<RateLimitInfo> {
   readonly status: number;
   /** How long a 429 asks to wait. */
   readonly retryAfterMs?: number | undefined;
 }
 
 /**
- * Permission for one request. Call `send` right before the request leaves, or `cancel` if it is not sent. Call `report` only when a
- * response has arrived: `report` lets the token come back earlier, but without a response the service may count the request later.
+ * Permission for one request. Call `send` right before the request leaves, or `cancel` if it is not sent. Call `noteResponse` only when
+ * a response has arrived: it lets the token come back earlier, but without a response the service may count the request later.
  */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   send(): void;
   /** Call this when the headers have arrived. A 429 pauses the endpoint, at first for one window at most. */
-  report(response: ReportedResponse): void;
+  noteResponse(response: ResponseFacts): void;
   /**
    * Call this when an attempt has failed. After a reported 429, the endpoint is then paused for the time that the headers ask for,
    * unless the body says that a quota is used up.
@@ -176,7 +176,7 @@ interface TokenOwner<BucketToken extends Token> {
   onSend(token: BucketToken, now: number): void;
   onPause(until: number, now: number): void;
   /** @param latestReturnAt - when the token would have come back without this response */
-  onReport(token: BucketToken, response: ReportedResponse, now: number, latestReturnAt: number): void;
+  onResponse(token: BucketToken, response: ResponseFacts, now: number, latestReturnAt: number): void;
   onCancel(token: BucketToken, now: number): void;
 }
 
@@ -213,12 +213,12 @@ export function createPermit<BucketToken extends Token>(
       token.freeAt = now + MAX_RETURN_MS;
       owner.onSend(token, now);
     },
-    report(response) {
+    noteResponse(response) {
       const now = systemClock.now();
       const latestReturnAt = token.freeAt;
       token.freeAt = Math.min(latestReturnAt, now + RETURN_MS);
       if (response.status === 429) pause(computePauseMs(response), now);
-      owner.onReport(token, response, now, latestReturnAt);
+      owner.onResponse(token, response, now, latestReturnAt);
     },
     settlePause,
     cancel() {
@@ -236,14 +236,14 @@ export function reservedTokens(limit: number): number {
 }
 
 /** Computes the pause after a 429, in milliseconds: the requested delay, else one window (docs/service.md 6.3). */
-function computePauseMs({ retryAfterMs = WINDOW_MS }: ReportedResponse): number {
+function computePauseMs({ retryAfterMs = WINDOW_MS }: ResponseFacts): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
 /** Computes the limit of a bucket after a response. */
 export function computeLimit(
-  { limit: announcedLimit, resetMs }: ReportedResponse,
+  { limit: announcedLimit, resetMs }: ResponseFacts,
   current: number,
   { limit: base, maxLimit }: ConfiguredLimit,
 ): number {

@@ -14,7 +14,7 @@ import {
   type LimiterOptions,
   type Permit,
   type Priority,
-  type ReportedResponse,
+  type ResponseFacts,
   reservedTokens,
   type Token,
 } from './limiter.ts';
@@ -46,7 +46,7 @@ export class TokenBucketLimiter extends BucketLimiter {
    */
   constructor(options: LimiterOptions = {}) {
     const settings = checkOptions(limiterOptions, options);
-    super(settings, (id, configured) => new Bucket(id, configured, settings.maxQueue));
+    super(settings, (id, configured) => new LocalBucket(id, configured, settings.maxQueue));
   }
 }
 
@@ -57,7 +57,7 @@ interface LocalToken extends Token {
   returnedBefore: number;
 }
 
-class Bucket {
+class LocalBucket {
   readonly #granted = new Set<LocalToken>();
   // Each of these sets is in the order in which its tokens come back, so a search can stop at the first token that is still out.
   readonly #sent = new Set<LocalToken>();
@@ -106,7 +106,7 @@ class Bucket {
     this.#queue.pauseUntil(until, now);
   }
 
-  onReport(token: LocalToken, response: ReportedResponse, now: number, latestReturnAt: number): void {
+  onResponse(token: LocalToken, response: ResponseFacts, now: number, latestReturnAt: number): void {
     // If the token came back before the response, the response says nothing about the current window.
     if (latestReturnAt > now) {
       this.#foreignUse.noteResponse(response, token.returnedBefore, this.#limit, now);

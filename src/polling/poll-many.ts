@@ -41,7 +41,7 @@ export type PollManyUpdate = { readonly id: string } & (
 export type TrackersToPoll = Iterable<string | TrackerToPoll> | AsyncIterable<string | TrackerToPoll>;
 
 /** The outcome of a poll for the reader of the stream: an update, or the error that ends the polling of the tracker. */
-interface PollOutcome {
+interface FinishedPoll {
   readonly id: string;
   readonly result?: PollResult;
   readonly error?: unknown;
@@ -70,13 +70,13 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
   readonly #source: TrackersToPoll;
   readonly #settings: PollSettings;
   readonly #requestSettings: StreamRequestSettings;
-  readonly #toItem: (outcome: PollOutcome) => Item;
+  readonly #toItem: (poll: FinishedPoll) => Item;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new DueList();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   /** Ends the wait for a change. */
   #wake = () => {};
-  #unread: PollOutcome[] = [];
+  #unread: FinishedPoll[] = [];
   #endsAt = Number.POSITIVE_INFINITY;
   #inFlight = 0;
   #neverPolled = 0;
@@ -93,7 +93,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
     config: Config,
     source: TrackersToPoll,
     settings: PollSettings,
-    toItem: (outcome: PollOutcome) => Item,
+    toItem: (poll: FinishedPoll) => Item,
   ) {
     checkIterable('ids', source);
     super(settings.signal);
@@ -163,7 +163,7 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
    */
   delete(id: string): boolean {
     const tracker = this.#trackers.get(id);
-    const unread = this.#unread.filter((outcome) => outcome.id !== id);
+    const unread = this.#unread.filter((poll) => poll.id !== id);
     const wasKnown = tracker !== undefined || unread.length < this.#unread.length;
     if (tracker !== undefined) this.#remove(tracker);
     this.#unread = unread;
@@ -188,9 +188,9 @@ export class TrackerPolls<Item = PollManyUpdate> extends PullStream<Item> {
         // before they wake the loop, so `#waitForChange` misses no change.
         if (!this.#isOver()) void this.#readBatch(source);
         if (!this.#isOver() && this.#sourceFailure === undefined) void this.#startDuePoll();
-        const outcome = this.#unread.shift();
-        if (outcome !== undefined) {
-          yield this.#toItem(outcome);
+        const poll = this.#unread.shift();
+        if (poll !== undefined) {
+          yield this.#toItem(poll);
         } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (this.#trackers.size === 0 && this.#sourceState === 'ended') return;
         else if (this.#isOver() && (this.#inFlight === 0 || systemClock.now() >= readsUntil)) return;

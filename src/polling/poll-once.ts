@@ -12,7 +12,7 @@ import {
   ResultsNotReadyError,
   TimeoutError,
 } from '../errors.ts';
-import type { CheckedResponse } from '../http/check-response.ts';
+import type { CheckedData } from '../http/check-response.ts';
 import { runCall } from '../http/execute.ts';
 import { checkInput, type EndpointResult, prepareRequest } from '../http/prepare.ts';
 import { readSentAtMs } from '../http/response-head.ts';
@@ -282,10 +282,7 @@ function hasIsTracked(tracker: Tracker | undefined): boolean {
 }
 
 /** Refuses a wrong `isTracked`, which would keep the polling from ending. A missing or null one is not wrong. */
-function checkIsTracked<T>(
-  checked: CheckedResponse<T>,
-  tracker: Tracker | null | undefined,
-): CheckedResponse<T> {
+function checkIsTracked<T>(checked: CheckedData<T>, tracker: Tracker | null | undefined): CheckedData<T> {
   const isTracked: unknown = tracker?.isTracked ?? undefined;
   if (isTracked === undefined || typeof isTracked === 'boolean') return checked;
   const mismatched = checked.mismatched.filter(({ path }) => path.at(-1) === 'isTracked');

@@ -15,7 +15,7 @@ import {
   LIMITER_SHAPE,
   type LimiterOptions,
   type Permit,
-  type ReportedResponse,
+  type ResponseFacts,
   reservedTokens,
   type Token,
 } from '../limiter/limiter.ts';
@@ -221,7 +221,7 @@ class SharedBucket {
     this.#updateSoon();
   }
 
-  onReport(token: SharedToken, response: ReportedResponse, now: number): void {
+  onResponse(token: SharedToken, response: ResponseFacts, now: number): void {
     const limit = computeLimit(response, this.#limit, this.#configured);
     if (limit !== this.#limit) this.#report.hasLimit = true;
     this.#limit = limit;

@@ -10,7 +10,7 @@ import {
   speedOption,
 } from './options.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
-import type { FakeRequest, Outcome } from './service/http.ts';
+import type { FakeRequest, Reply } from './service/http.ts';
 import { serve } from './service/serve.ts';
 import { FakeState } from './service/state.ts';
 import { buildTrackerRecord, type FakeCourier } from './service/trackers.ts';
@@ -41,7 +41,7 @@ export interface FakeTrackingService {
   /** A `fetch` that goes straight into the fake, without a network. */
   readonly fetch: FetchLike;
   /** @internal Carries out one request; `fetch`, `listen` and the MSW handlers are built on it. */
-  readonly serve: (request: FakeRequest) => Promise<Outcome>;
+  readonly serve: (request: FakeRequest) => Promise<Reply>;
   /** The latest requests, at most `historyLimit`, oldest first. */
   readonly requests: readonly RecordedRequest[];
   /** Every tracker of the account, oldest first. */
@@ -140,7 +140,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     },
     async listen(options = {}) {
       const { control: isControlled, ...address } = checkOptions(listenOptions, options);
-      const serveAll = async (request: FakeRequest): Promise<Outcome> => {
+      const serveAll = async (request: FakeRequest): Promise<Reply> => {
         const response = isControlled ? control(fake, request, resolved.apiKeys) : undefined;
         return response === undefined ? serveRequest(request) : { kind: 'response', response };
       };

@@ -30,14 +30,14 @@ const CREATE_HANDLER = { GET: http.get, POST: http.post, PATCH: http.patch };
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
-  const outcome = await fake.serve(await toFakeRequest(request, basePath));
+  const reply = await fake.serve(await toFakeRequest(request, basePath));
   // MSW 2 makes this response the `cause` of its error, so `cause.code` is set as it is with Node's `fetch`.
-  if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
-  if (outcome.kind !== 'response') {
+  if (reply.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
+  if (reply.kind !== 'response') {
     waiting.add(request);
     request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
   }
-  return perform(outcome, request.signal);
+  return perform(reply, request.signal);
 }
 
 /**

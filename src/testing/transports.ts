@@ -14,7 +14,7 @@ import {
   type FakeRequest,
   type FakeResponse,
   hasJsonType,
-  type Outcome,
+  type Reply,
   rejection,
   ServiceError,
   toErrorResponse,
@@ -49,13 +49,13 @@ function toStalledResponse({ status, headers, body }: FakeResponse, signal?: Abo
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
-export function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
-  if (outcome.kind === 'stall') return toStalledResponse(outcome.response, signal);
-  if (outcome.kind === 'response') {
-    const { status, headers, body } = outcome.response;
+export function perform(reply: Reply, signal: AbortSignal | undefined): Response | Promise<never> {
+  if (reply.kind === 'stall') return toStalledResponse(reply.response, signal);
+  if (reply.kind === 'response') {
+    const { status, headers, body } = reply.response;
     return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
   }
-  if (outcome.kind === 'reset') {
+  if (reply.kind === 'reset') {
     const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     throw new TypeError('fetch failed', { cause });
   }
@@ -63,10 +63,7 @@ export function perform(outcome: Outcome, signal: AbortSignal | undefined): Resp
   return new Promise(() => {});
 }
 
-export function createFetch(
-  serve: (request: FakeRequest) => Promise<Outcome>,
-  ownBasePath: string,
-): FetchLike {
+export function createFetch(serve: (request: FakeRequest) => Promise<Reply>, ownBasePath: string): FetchLike {
   return async (input, init) => {
     const request = new Request(input, init);
     // Do not use `request.signal`: it stops following the caller's signal once the request is garbage-collected.
@@ -79,7 +76,7 @@ export function createFetch(
     const isOwnBase = new URL(request.url).pathname.startsWith(`${ownBasePath}/`);
     const response = toFakeRequest(request, isOwnBase ? ownBasePath : undefined)
       .then(serve)
-      .then((outcome) => perform(outcome, signal));
+      .then((reply) => perform(reply, signal));
     return Promise.race([response, aborted]);
   };
 }
@@ -113,18 +110,18 @@ export interface FakeServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-function send(outcome: Outcome, response: ServerResponse): void {
-  if (outcome.kind === 'reset') response.socket?.resetAndDestroy();
-  if (!('response' in outcome)) return;
-  const { status, headers, body } = outcome.response;
+function send(reply: Reply, response: ServerResponse): void {
+  if (reply.kind === 'reset') response.socket?.resetAndDestroy();
+  if (!('response' in reply)) return;
+  const { status, headers, body } = reply.response;
   const bytes = Buffer.from(body);
   response.writeHead(status, { ...headers, 'content-length': bytes.length });
-  if (outcome.kind === 'stall') response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)));
+  if (reply.kind === 'stall') response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)));
   else response.end(bytes);
 }
 
 /** Tells tools that wait for a server, such as wait-on, that the fake runs. Such a request is not one of the service. */
-const HEALTHY: Outcome = { kind: 'response', response: toJsonResponse(200, { status: 'ok' }) };
+const HEALTHY: Reply = { kind: 'response', response: toJsonResponse(200, { status: 'ok' }) };
 
 function isHealthCheck(method: string, target: string, basePath: string): boolean {
   const [path = ''] = target.split('?');
@@ -133,7 +130,7 @@ function isHealthCheck(method: string, target: string, basePath: string): boolea
 }
 
 export async function listen(
-  serve: (request: FakeRequest) => Promise<Outcome>,
+  serve: (request: FakeRequest) => Promise<Reply>,
   basePath: string,
   { port, host }: { readonly port: number; readonly host: string },
 ): Promise<FakeServer> {

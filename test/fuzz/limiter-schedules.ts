@@ -74,7 +74,7 @@ async function playOnBucket({ limit, plans }: Made<typeof input>) {
       const { refusedForMs, bodyMs, announced, isQuotaUsedUp, remaining, resetMs } = call;
       const until = performance.now() + (refusedForMs ?? 0);
       if (refusedForMs !== undefined) pause(Math.min(until, performance.now() + WINDOW_MS));
-      permit.report({
+      permit.noteResponse({
         status: refusedForMs === undefined ? 200 : 429,
         retryAfterMs: refusedForMs,
         limit: announced === undefined ? undefined : Math.ceil(limit * announced),

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
 import { sleep } from '../../src/common/clock.ts';
 import { TrackingError } from '../../src/errors.ts';
-import type { AcquireOptions, Limiter, ReportedResponse } from '../../src/limiter/limiter.ts';
+import type { AcquireOptions, Limiter, ResponseFacts } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import {
   API_KEY,
@@ -27,7 +27,7 @@ class Recorder implements Limiter {
   readonly maxQueue = Number.POSITIVE_INFINITY;
   readonly log: string[] = [];
   readonly acquired: AcquireOptions[] = [];
-  readonly reported: ReportedResponse[] = [];
+  readonly reported: ResponseFacts[] = [];
 
   async acquire(options: AcquireOptions) {
     this.acquired.push(options);
@@ -37,7 +37,7 @@ class Recorder implements Limiter {
       send: () => {
         this.log.push('send');
       },
-      report: (response: ReportedResponse) => {
+      noteResponse: (response: ResponseFacts) => {
         this.reported.push(response);
         this.log.push('report');
       },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ReportedResponse } from '../../src/limiter/limiter.ts';
+import type { ResponseFacts } from '../../src/limiter/limiter.ts';
 import { settled } from '../support/settled.ts';
 import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
@@ -8,7 +8,7 @@ describe('an announced limit', () => {
     const { acquire, sent } = makeLimiter();
     const [permit] = await sent(3);
     const waiting = [1, 2, 3, 4].map(() => acquire());
-    permit?.report({ status: 200, limit: 5, resetMs: 1_000 });
+    permit?.noteResponse({ status: 200, limit: 5, resetMs: 1_000 });
     await settled();
     expect(countGranted(waiting)).toBe(2);
   });
@@ -16,15 +16,15 @@ describe('an announced limit', () => {
   test('an announced limit below the tokens in use → the next call waits until enough tokens are free', async () => {
     const { acquire, clock, sent } = makeLimiter({ limits: { 'trackers.createBulk': 4 } });
     const permits = await sent(4);
-    permits[0]?.report({ status: 200, limit: 2 });
+    permits[0]?.noteResponse({ status: 200, limit: 2 });
     await clock.advance(100);
-    permits[1]?.report({ status: 200 });
+    permits[1]?.noteResponse({ status: 200 });
     await clock.advance(100);
-    permits[2]?.report({ status: 200 });
+    permits[2]?.noteResponse({ status: 200 });
     await expectGrantAfter(1_010, acquire());
   });
 
-  test.each<[string, number, ...Partial<ReportedResponse>[]]>([
+  test.each<[string, number, ...Partial<ResponseFacts>[]]>([
     ['0', 3, { limit: 0, resetMs: 1_000 }],
     ['Infinity', 3, { limit: Number.POSITIVE_INFINITY, resetMs: 1_000 }],
     ['2.5', 3, { limit: 2.5, resetMs: 1_000 }],

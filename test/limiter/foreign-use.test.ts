@@ -38,7 +38,7 @@ describe('responses that show requests of other clients', () => {
     const { ask, clock, sent } = makeShared();
     const permits = await sent(10);
     permits.forEach((permit, index) => {
-      permit.report({ status: index < 5 ? 200 : 429, retryAfterMs: 1_000, remaining: 0 });
+      permit.noteResponse({ status: index < 5 ? 200 : 429, retryAfterMs: 1_000, remaining: 0 });
     });
     const calls = ask(10);
     await clock.advance(1_010 + 10 * 160);
@@ -115,7 +115,7 @@ describe('responses that show requests of other clients', () => {
     const before = ask(1);
     await settled();
     sendAll(before);
-    before[0]?.permit?.report({ status: 200, remaining: 1 });
+    before[0]?.permit?.noteResponse({ status: 200, remaining: 1 });
     await clock.advance(2_600);
     const calls = ask(10);
     await clock.advance(1_000);
@@ -127,7 +127,7 @@ describe('responses that show our own requests only', () => {
   test('ten requests of ours, each response with the rest → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     for (const [index, permit] of (await sent(10)).entries())
-      permit.report({ status: 200, remaining: 9 - index });
+      permit.noteResponse({ status: 200, remaining: 9 - index });
     await clock.advance(1_010);
     const calls = ask(10);
     await settled();
@@ -137,10 +137,10 @@ describe('responses that show our own requests only', () => {
   test('a late response with nothing left, after nine tokens became free → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     const [slow, ...quick] = await sent(10);
-    for (const permit of quick) permit.report({ status: 200, remaining: 0 });
+    for (const permit of quick) permit.noteResponse({ status: 200, remaining: 0 });
     await clock.advance(1_200);
     const calls = ask(4);
-    slow?.report({ status: 200, remaining: 0 });
+    slow?.noteResponse({ status: 200, remaining: 0 });
     calls.push(...ask(5));
     await settled();
     expect(countGranted(calls)).toBe(9);
@@ -151,8 +151,9 @@ describe('responses that show our own requests only', () => {
     const [late] = await sent(1);
     await clock.advance(1_510);
     const permits = await sent(10);
-    late?.report({ status: 429, retryAfterMs: 0 });
-    for (const [index, permit] of permits.entries()) permit.report({ status: 200, remaining: 9 - index });
+    late?.noteResponse({ status: 429, retryAfterMs: 0 });
+    for (const [index, permit] of permits.entries())
+      permit.noteResponse({ status: 200, remaining: 9 - index });
     await clock.advance(1_010);
     const calls = ask(10);
     await settled();
@@ -163,7 +164,7 @@ describe('responses that show our own requests only', () => {
     const { ask, clock, sent } = makeShared();
     const [late] = await sent(1);
     await clock.advance(1_510);
-    late?.report({ status: 200, remaining: 0 });
+    late?.noteResponse({ status: 200, remaining: 0 });
     const calls = ask(10);
     await settled();
     expect(countGranted(calls)).toBe(10);
@@ -180,7 +181,7 @@ describe('responses that show our own requests only', () => {
 
 test('20 calls of a new limiter → the tenth token becomes free 250 ms after the other nine', async () => {
   const { ask, clock, sent } = makeShared();
-  for (const permit of await sent(10)) permit.report({ status: 200 });
+  for (const permit of await sent(10)) permit.noteResponse({ status: 200 });
   const calls = ask(10);
   await clock.advance(1_259);
   expect(countGranted(calls)).toBe(9);
@@ -233,7 +234,7 @@ async function drive(processes: number, mode: 'fixed' | 'sliding') {
     });
     const isAccepted = counter.tryCount(clock.now());
     const remaining = counter.remaining(clock.now());
-    permit.report({ status: isAccepted ? 200 : 429, retryAfterMs: 1_000, remaining, resetMs: 1_000 });
+    permit.noteResponse({ status: isAccepted ? 200 : 429, retryAfterMs: 1_000, remaining, resetMs: 1_000 });
     if (!isAccepted) {
       refused += 1;
       return call(limiter, process);

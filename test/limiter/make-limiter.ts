@@ -4,7 +4,7 @@ import type {
   BucketId,
   LimiterOptions,
   Permit,
-  ReportedResponse,
+  ResponseFacts,
 } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
@@ -70,11 +70,11 @@ export function makeLimiter({ limit = 3, ...options }: LimiterOptions & { readon
   /** Calls that were granted, sent and got their response at once, with a body that names no used-up quota. */
   async function respond(
     count: number,
-    response: Partial<ReportedResponse> = {},
+    response: Partial<ResponseFacts> = {},
     overrides: Overrides = {},
   ): Promise<void> {
     for (const permit of await sent(count, overrides)) {
-      permit.report({ status: 200, ...response });
+      permit.noteResponse({ status: 200, ...response });
       permit.settlePause(false);
     }
   }

@@ -34,7 +34,7 @@ describe('a 429', () => {
     const { acquire, sent } = makeLimiter();
     const permits = await sent(3);
     for (const [index, retryAfterMs] of [3_000, 8_000, 1_000].entries()) {
-      permits[index]?.report({ status: 429, retryAfterMs });
+      permits[index]?.noteResponse({ status: 429, retryAfterMs });
       permits[index]?.settlePause(false);
     }
     await expectGrantAfter(8_000, acquire());
@@ -46,10 +46,10 @@ describe('a 429', () => {
   ])('a 429, then %s → the pause still lasts to its first end', async (_title, feedback) => {
     const { acquire, clock, sent } = makeLimiter();
     const [first, second] = await sent(2);
-    first?.report({ status: 429, retryAfterMs: 10_000 });
+    first?.noteResponse({ status: 429, retryAfterMs: 10_000 });
     first?.settlePause(false);
     await clock.advance(1_000);
-    second?.report(feedback);
+    second?.noteResponse(feedback);
     second?.settlePause(false);
     await expectGrantAfter(9_000, acquire());
   });
@@ -58,7 +58,7 @@ describe('a 429', () => {
     const { acquire, clock, sent } = makeLimiter();
     const permits = await sent(3);
     const waiting = [acquire(), acquire(), acquire()];
-    for (const permit of permits) permit.report({ status: 429, retryAfterMs: 20_000 });
+    for (const permit of permits) permit.noteResponse({ status: 429, retryAfterMs: 20_000 });
     await clock.advance(19_999);
     expect(countGranted(waiting)).toBe(0);
     await clock.advance(1_000);
@@ -71,7 +71,7 @@ describe('the body of a 429 with a delay of 10 s', () => {
   async function begin() {
     const { acquire, clock, sent, limiter } = makeLimiter();
     const [permit] = await sent(1);
-    permit?.report({ status: 429, retryAfterMs: 10_000 });
+    permit?.noteResponse({ status: 429, retryAfterMs: 10_000 });
     return { acquire, clock, limiter, permit };
   }
 
@@ -125,8 +125,8 @@ describe('the body of a 429 with a delay of 10 s', () => {
   test('names a used-up quota, and another 429 does not → the pause of the other 429', async () => {
     const { acquire, sent } = makeLimiter();
     const [quota, other] = await sent(2);
-    quota?.report({ status: 429, retryAfterMs: 86_400_000 });
-    other?.report({ status: 429, retryAfterMs: 3_000 });
+    quota?.noteResponse({ status: 429, retryAfterMs: 86_400_000 });
+    other?.noteResponse({ status: 429, retryAfterMs: 3_000 });
     quota?.settlePause(true);
     other?.settlePause(false);
     await expectGrantAfter(3_000, acquire());
@@ -156,7 +156,7 @@ describe('a call with maxPauseMs of 2 s', () => {
     const { acquire, sent } = makeLimiter();
     const [first] = await sent(3);
     const call = acquire({ maxPauseMs: 2_000 });
-    first?.report({ status: 429, retryAfterMs });
+    first?.noteResponse({ status: 429, retryAfterMs });
     first?.settlePause(false);
     await settled();
     expect(call.state).toBe(state);

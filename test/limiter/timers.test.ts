@@ -99,7 +99,7 @@ describe('a test runner that installs or removes fake timers while a limiter is 
   async function use(limiter: TokenBucketLimiter): Promise<void> {
     const permit = await limiter.acquire(toAcquire(1));
     permit.send();
-    permit.report({ status: 200 });
+    permit.noteResponse({ status: 200 });
   }
 
   test('fake timers installed after a call → the next call is granted when its token is free', async () => {

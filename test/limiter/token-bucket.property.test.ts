@@ -71,7 +71,7 @@ async function play({ limit, plans }: Made<typeof scenario>) {
             later(call.uplinkMs + call.respondAfterMs, () => {
               // A call that was aborted in flight never gets the response.
               if (controller.signal.aborted) return;
-              permit.report({
+              permit.noteResponse({
                 status: call.status,
                 retryAfterMs: call.status === 429 ? call.retryAfterMs : undefined,
               });

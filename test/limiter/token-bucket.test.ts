@@ -26,7 +26,7 @@ describe('when a token becomes free again', () => {
     const waiting = acquire();
     const passedMs = Math.min(responseAfterMs, freeAfterMs - 1);
     await clock.advance(passedMs);
-    if (responseAfterMs < freeAfterMs) permit?.report({ status: 200 });
+    if (responseAfterMs < freeAfterMs) permit?.noteResponse({ status: 200 });
     await expectGrantAfter(freeAfterMs - passedMs, waiting);
   });
 

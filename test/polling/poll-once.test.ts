@@ -192,7 +192,7 @@ describe('options of pollOnce', () => {
       maxQueue: Number.POSITIVE_INFINITY,
       acquire: async (options: { priority: unknown }) => {
         priorities.push(options.priority);
-        return { tokensLeft: 1, send() {}, report() {}, settlePause() {}, cancel() {} };
+        return { tokensLeft: 1, send() {}, noteResponse() {}, settlePause() {}, cancel() {} };
       },
       snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
     };

@@ -115,7 +115,7 @@ describe('requests of a poll', () => {
       maxQueue: Number.POSITIVE_INFINITY,
       acquire: async ({ priority }: { priority: unknown }) => {
         priorities.push(priority);
-        return { tokensLeft: 1, send() {}, report() {}, settlePause() {}, cancel() {} };
+        return { tokensLeft: 1, send() {}, noteResponse() {}, settlePause() {}, cancel() {} };
       },
       snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
     };

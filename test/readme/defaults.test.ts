@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
-import { BULK_RETRY, POLL_RETRY, resolveCallOptions } from '../../src/config/call-options.ts';
+import { BULK_RETRY } from '../../src/bulk/create-many.ts';
+import { BACKGROUND_RETRY, resolveCallOptions } from '../../src/config/call-options.ts';
 import { readDocument } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -119,11 +120,11 @@ it('the defaults of retries → those of the code, also for `createMany` and pol
     ['retries', 'maxRetryAfterMs', 'maxBackoffMs'].map((name) => stated.get(`RetryOptions.${name}`)),
   ).toEqual([
     `${retry.retries}; ${BULK_RETRY.retries} for \`createMany\``,
-    `${format(retry.maxRetryAfterMs)}; ${format(POLL_RETRY.maxRetryAfterMs)} for \`createMany\` and polls`,
+    `${format(retry.maxRetryAfterMs)}; ${format(BACKGROUND_RETRY.maxRetryAfterMs)} for \`createMany\` and polls`,
     format(retry.maxBackoffMs),
   ]);
-  expect([POLL_RETRY.retries, BULK_RETRY.maxRetryAfterMs]).toEqual([
+  expect([BACKGROUND_RETRY.retries, BULK_RETRY.maxRetryAfterMs]).toEqual([
     retry.retries,
-    POLL_RETRY.maxRetryAfterMs,
+    BACKGROUND_RETRY.maxRetryAfterMs,
   ]);
 });

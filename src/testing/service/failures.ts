@@ -14,7 +14,7 @@ import type { OpenEnum } from '../../schemas/record.ts';
 import {
   buildLimitHeaders,
   type FakeResponse,
-  type Outcome,
+  type Reply,
   toErrorResponse,
   toSeconds,
   toTooManyRequests,
@@ -152,13 +152,13 @@ function buildFailure(
   return toErrorResponse(endpoint, { status, errors: [{ code, message }] }, headers);
 }
 
-function respond(status: number, contentType: string, body: string): Outcome {
+function respond(status: number, contentType: string, body: string): Reply {
   const headers = { 'content-type': `${contentType}; charset=utf-8` };
   return { kind: 'response', response: { status, headers, body } };
 }
 
 /** Makes a request fail; `run` carries the request out, for failures that happen after that. */
-export function fail(failure: ResolvedFailure, request: FailedRequest, run: () => FakeResponse): Outcome {
+export function fail(failure: ResolvedFailure, request: FailedRequest, run: () => FakeResponse): Reply {
   if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, request) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;
   if (kind === 'timeout') return { kind: 'silence' };

@@ -18,8 +18,8 @@ export interface FakeResponse {
   readonly body: string;
 }
 
-/** The outcome of a request, for a transport to carry out: `stall` sends the headers and half of the body, then nothing. */
-export type Outcome =
+/** The reply to a request, for a transport to carry out: `stall` sends the headers and half of the body, then nothing. */
+export type Reply =
   | { readonly kind: 'response' | 'stall'; readonly response: FakeResponse }
   | { readonly kind: 'reset' | 'silence' };
 

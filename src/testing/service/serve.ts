@@ -14,7 +14,7 @@ import {
   findRoute,
   hasJsonType,
   jsonOrText,
-  type Outcome,
+  type Reply,
   rejection,
   ServiceError,
   toErrorResponse,
@@ -252,7 +252,7 @@ function rejectPath(allowedMethods: readonly string[]): FakeResponse {
   return toErrorResponse(undefined, error, { allow });
 }
 
-function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {
+function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Reply {
   const { endpoint, params, allowedMethods } = findRoute(request.method, entry.path, request.basePath);
   if (endpoint === undefined) return { kind: 'response', response: rejectPath(allowedMethods) };
   entry.endpoint = endpoint;
@@ -270,7 +270,7 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
   return apiErrorItemSchema.safeParse(Array.isArray(errors) ? errors[0] : error).data;
 }
 
-export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
+export async function serve(state: FakeState, request: FakeRequest): Promise<Reply> {
   // With the prefix, a target such as `//x` stays a path. If it were resolved against a base URL, `x` would become the host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');
   const { authorization: _key, ...headers } = Object.fromEntries(request.headers);
@@ -289,17 +289,17 @@ export async function serve(state: FakeState, request: FakeRequest): Promise<Out
   };
   state.requests.push(entry);
   if (state.requests.length > state.options.historyLimit) state.requests.shift();
-  const outcome = decide(state, request, entry);
+  const reply = decide(state, request, entry);
   const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);
-  if ('response' in outcome) {
-    entry.status = outcome.response.status;
-    entry.error = findFirstError(outcome.response);
+  if ('response' in reply) {
+    entry.status = reply.response.status;
+    entry.error = findFirstError(reply.response);
   }
   state.options.onRequest?.(entry);
-  if (!('response' in outcome)) return outcome;
-  const { response } = outcome;
+  if (!('response' in reply)) return reply;
+  const { response } = reply;
   const date = new Date(state.now()).toUTCString();
   const allHeaders = { date, 'x-request-id': entry.requestId, ...response.headers };
-  return { ...outcome, response: { ...response, headers: allHeaders } };
+  return { ...reply, response: { ...response, headers: allHeaders } };
 }

@@ -140,11 +140,11 @@ const senderOptions = z.strictObject({
 
 const startOptions = z.strictObject({ everyMs: timeoutOption.default(100) });
 
-type Outcome = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
+type PushResult = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
 
 type Receiver = Pick<z.output<typeof senderOptions>, 'target' | 'secret' | 'timeoutMs'>;
 
-async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string): Promise<Outcome> {
+async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string): Promise<PushResult> {
   const request = new Request(typeof target === 'function' ? FUNCTION_URL : target, {
     method: body === undefined ? 'HEAD' : 'POST',
     headers: {
@@ -163,7 +163,7 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
 }
 
 /** Sends one request to the receiver, or a probe if there is no body. It never rejects. */
-async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
+async function sendToReceiver(receiver: Receiver, body?: string): Promise<PushResult> {
   const controller = new AbortController();
   // Waiting for the abort alone is not enough: a receiver that is a function may ignore the signal.
   const abort = () => {
@@ -246,10 +246,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   async function sendUntilAccepted(pushes: readonly QueuedPush[], sent: SentWebhook[]): Promise<boolean> {
     const requestBody = { trackings: pushes.map(({ item }) => item) };
     const sendOnce = async (attempt: number) => {
-      const outcome = await sendToReceiver(receiver, JSON.stringify(requestBody));
-      const request = { attempt, status: outcome.status, succeeded: outcome.succeeded };
+      const result = await sendToReceiver(receiver, JSON.stringify(requestBody));
+      const request = { attempt, status: result.status, succeeded: result.succeeded };
       sent.push(request);
-      fake.webhooks.record(pushes, { ...outcome, url, requestBody });
+      fake.webhooks.record(pushes, { ...result, url, requestBody });
       callGuarded(() => rest.onSent?.(request, pushes), reportOnSentFailure);
       return request;
     };

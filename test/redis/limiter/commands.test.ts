@@ -9,7 +9,7 @@ describe('commands about tokens', () => {
     const { sent, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     await clock.advance(40);
-    permit.report({ status: 200 });
+    permit.noteResponse({ status: 200 });
     await clock.advance(259);
     expect(redis.commands).toHaveLength(1);
     await clock.advance(1);
@@ -22,7 +22,7 @@ describe('commands about tokens', () => {
     await settled();
     for (const { permit } of calls) permit?.send();
     for (const { permit } of calls) {
-      permit?.report({ status: 200 });
+      permit?.noteResponse({ status: 200 });
       await clock.advance(50);
     }
     await clock.advance(300);
@@ -77,10 +77,10 @@ describe('commands about the endpoint', () => {
   test('a 429 → its pause is sent at once and only once', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
-    permits[0]?.report({ status: 429, retryAfterMs: 800 });
+    permits[0]?.noteResponse({ status: 429, retryAfterMs: 800 });
     await settled();
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 800);
-    permits[1]?.report({ status: 200 });
+    permits[1]?.noteResponse({ status: 200 });
     await clock.advance(300);
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([800, 0]);
   });
@@ -94,7 +94,7 @@ describe('commands about the endpoint', () => {
     async (_title, isQuotaUsedUp, pauses) => {
       const { sent, redis, limiter, clock } = makeRedisLimiter();
       const permit = await sent();
-      permit.report({ status: 429, retryAfterMs: 4_000 });
+      permit.noteResponse({ status: 429, retryAfterMs: 4_000 });
       await clock.advance(100);
       if (isQuotaUsedUp !== undefined) permit.settlePause(isQuotaUsedUp);
       await clock.advance(500);
@@ -106,7 +106,7 @@ describe('commands about the endpoint', () => {
 
   test('a 503 with a delay → no pause is sent', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    (await sent()).report({ status: 503, retryAfterMs: 4_000 });
+    (await sent()).noteResponse({ status: 503, retryAfterMs: 4_000 });
     await clock.advance(300);
     expect(redis.commands[1]?.pauseMs).toBe(0);
   });
@@ -115,10 +115,10 @@ describe('commands about the endpoint', () => {
     const { sent, redis } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     redis.reply = ({ pauseMs }) => {
-      if (pauseMs === 400) second?.report({ status: 429, retryAfterMs: 800 });
+      if (pauseMs === 400) second?.noteResponse({ status: 429, retryAfterMs: 800 });
       return {};
     };
-    first?.report({ status: 429, retryAfterMs: 400 });
+    first?.noteResponse({ status: 429, retryAfterMs: 400 });
     await settled();
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([400, 800]);
   });
@@ -127,7 +127,7 @@ describe('commands about the endpoint', () => {
     const { sent, redis, clock, limiter } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
     redis.reply = () => ({ limit: 5 });
-    for (const permit of permits) permit.report({ status: 200, limit: 5 });
+    for (const permit of permits) permit.noteResponse({ status: 200, limit: 5 });
     await clock.advance(300);
     expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([5]);
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
@@ -137,10 +137,10 @@ describe('commands about the endpoint', () => {
     const { sent, redis, limiter } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     redis.reply = ({ pauseMs, announcedLimit }) => {
-      if (pauseMs > 0) second?.report({ status: 200, limit: 5 });
+      if (pauseMs > 0) second?.noteResponse({ status: 200, limit: 5 });
       return { limit: announcedLimit || 10 };
     };
-    first?.report({ status: 429, retryAfterMs: 4_000 });
+    first?.noteResponse({ status: 429, retryAfterMs: 4_000 });
     await settled();
     expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([0, 5]);
     expect(limiter.snapshot(bucket).limit).toBe(5);
@@ -211,7 +211,7 @@ describe('a token that no call needs when the reply arrives', () => {
     const { acquire, sent, redis } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = (command) => {
-      if (redis.commands.length === 2) permit.report({ status: 429, retryAfterMs: 1_000 });
+      if (redis.commands.length === 2) permit.noteResponse({ status: 429, retryAfterMs: 1_000 });
       return redis.commands.length === 2 ? grantAll(command) : { pauseLeftMs: 1_000, askInMs: 1_000 };
     };
     const call = acquire();
@@ -259,7 +259,7 @@ describe('the timer of a bucket', () => {
     const { sent } = makeRedisLimiter();
     await watchTimers(async (started) => {
       const permit = await sent();
-      permit.report({ status: 200 });
+      permit.noteResponse({ status: 200 });
       await settled();
       expect(started.at(-1)?.timer.hasRef()).toBe(false);
     });

@@ -45,7 +45,7 @@ describe('the log', () => {
     const { sent, redis, clock, lines } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = () => new Error('The client is closed');
-    permit.report({ status: 200 });
+    permit.noteResponse({ status: 200 });
     await clock.advance(10_000);
     expect(redis.commands).toHaveLength(2);
     expect(lines).toEqual([]);
@@ -87,7 +87,7 @@ describe('the log', () => {
     const { acquire, sent, redis, clock, lines } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
-    permit.report({ status: 200 });
+    permit.noteResponse({ status: 200 });
     await clock.advance(10_000);
     redis.reply = grantAll;
     const call = acquire();
@@ -100,7 +100,7 @@ describe('the log', () => {
     const { acquire, sent, redis, clock, lines } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
-    permit.report({ status: 200 });
+    permit.noteResponse({ status: 200 });
     await clock.advance(10_000);
     acquire();
     await clock.advance(100);
@@ -129,7 +129,7 @@ describe('without Redis, onUnavailable local', () => {
       expect(countGranted(calls)).toBe(2);
       for (const { permit } of calls) {
         permit?.send();
-        permit?.report({ status: 200, limit: 4 });
+        permit?.noteResponse({ status: 200, limit: 4 });
       }
       await clock.advance(1_030);
       expect(countGranted(calls)).toBe(2 + 1);
@@ -146,7 +146,7 @@ describe('without Redis, onUnavailable local', () => {
       for (let second = 0; second < 4; second += 1) {
         for (const { permit } of calls) {
           permit?.send();
-          permit?.report({ status: 200, limit: 10 });
+          permit?.noteResponse({ status: 200, limit: 10 });
         }
         await clock.advance(1_030);
       }
@@ -239,7 +239,7 @@ describe('without Redis, onUnavailable local', () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
-    permit.report({ status: 429, retryAfterMs: 6_000 });
+    permit.noteResponse({ status: 429, retryAfterMs: 6_000 });
     const call = acquire();
     await clock.advance(5_900);
     expect(call.state).toBe('waiting');
@@ -251,7 +251,7 @@ describe('without Redis, onUnavailable local', () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
-    permit.report({ status: 429, retryAfterMs: 6_000, limit: 5 });
+    permit.noteResponse({ status: 429, retryAfterMs: 6_000, limit: 5 });
     permit.settlePause(false);
     acquire();
     await clock.advance(100);

@@ -108,7 +108,7 @@ export async function play(input: Schedule): Promise<Played> {
       countedAt.push(performance.now());
       unfinished -= 1;
       await sleep(call.respond * input.maxRespondMs);
-      permit.report({ status: 200 });
+      permit.noteResponse({ status: 200 });
     };
     for (const call of plans) void run(call);
     await settled();

@@ -93,7 +93,7 @@ describe('a clock of Redis that is set back', () => {
     const used = a.acquire();
     await settled();
     used.permit?.send();
-    used.permit?.report({ status: 200 });
+    used.permit?.noteResponse({ status: 200 });
     await clock.advance(400);
     emulator.clockAheadMs -= backMs;
     const call = b.acquire();
@@ -165,7 +165,7 @@ async function serve(calls: readonly Call[], ms: number): Promise<void> {
       if (call.permit === undefined || served.has(call)) continue;
       served.add(call);
       call.permit.send();
-      call.permit.report({ status: 200 });
+      call.permit.noteResponse({ status: 200 });
     }
     await clock.advance(20);
   }

@@ -9,9 +9,9 @@ const options = {
 
 const permit = await limiter.acquire(options);
 permit.send();
-if (process.argv[2] === 'paused') permit.report({ status: 429, retryAfterMs: 3_600_000 });
+if (process.argv[2] === 'paused') permit.noteResponse({ status: 429, retryAfterMs: 3_600_000 });
 if (process.argv[2] === 'waiting') {
-  permit.report({ status: 200 });
+  permit.noteResponse({ status: 200 });
   // Not awaited: only the limiter can keep the process alive until the call is granted.
   void limiter.acquire(options).then(() => console.log('granted'));
 }

@@ -11,7 +11,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const { join, toAcquire } = makeFleet();
     const [a, b] = [join(), join()];
     const [permit] = await take(a, toAcquire(), 1);
-    permit?.report({ status: 429, retryAfterMs: 1_500 });
+    permit?.noteResponse({ status: 429, retryAfterMs: 1_500 });
     permit?.settlePause(false);
     const pausedAt = performance.now();
     await b.acquire(toAcquire());
@@ -23,9 +23,9 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const [a, b, c] = [join(), join(), join()];
     const [first] = await take(a, toAcquire(), 1);
     const [second] = await take(b, toAcquire(), 1);
-    first?.report({ status: 429, retryAfterMs: 30_000 });
+    first?.noteResponse({ status: 429, retryAfterMs: 30_000 });
     first?.settlePause(false);
-    second?.report({ status: 429, retryAfterMs: 1_000 });
+    second?.noteResponse({ status: 429, retryAfterMs: 1_000 });
     await expect(c.acquire(toAcquire({ maxPauseMs: 10_000 }))).rejects.toThrow(LongPauseError);
   });
 
@@ -33,7 +33,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const { join, toAcquire, bucket } = makeFleet();
     const [a, b, careful] = [join(), join(), join({ limits: { 'trackers.createBulk': 5 } })];
     const [permit] = await take(a, toAcquire(), 1);
-    permit?.report({ status: 200, limit: 8, resetMs: 1_000 });
+    permit?.noteResponse({ status: 200, limit: 8, resetMs: 1_000 });
     await b.acquire(toAcquire());
     await careful.acquire(toAcquire());
     expect(b.snapshot(bucket)?.limit).toBe(8);
@@ -45,7 +45,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
     const [a, b] = [join(), join()];
     const [first] = await take(a, toAcquire(), 3);
     const sentAt = performance.now();
-    first?.report({ status: 200, limit: 1 });
+    first?.noteResponse({ status: 200, limit: 1 });
     await b.acquire(toAcquire());
     expect(performance.now() - sentAt).toBeGreaterThan(1_480);
   });
@@ -65,7 +65,7 @@ await describeWithRedis('shared state of an endpoint', (url) => {
   test('a bucket that nobody uses → its keys expire', async () => {
     const { join, toAcquire, keys } = makeFleet();
     const [permit] = await take(join(), toAcquire(), 1);
-    permit?.report({ status: 429, retryAfterMs: 20_000, limit: 2 });
+    permit?.noteResponse({ status: 429, retryAfterMs: 20_000, limit: 2 });
     await vi.waitFor(async () => {
       for (const key of [keys.tokens, keys.pause, keys.limit]) {
         expect(await admin.pttl(key)).toBeGreaterThan(0);

@@ -38,7 +38,7 @@ await describeWithRedis('a connection to Redis that breaks before replies', (url
       permit.send();
       await sleep(10 * Math.random());
       if (!counter.tryCount(performance.now())) refused += 1;
-      permit.report({ status: 200 });
+      permit.noteResponse({ status: 200 });
     };
     await Promise.all(limiters.map(call));
     for (const proxy of proxies) proxy.loseReplies(0.25);

@@ -8,6 +8,6 @@ const limiter = new RedisLimiter({ redis, keyPrefix });
 const bucket = { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'couriers.list' };
 const permit = await limiter.acquire({ bucket, priority: 'interactive' });
 permit.send();
-permit.report({ status: 200 });
+permit.noteResponse({ status: 200 });
 await redis.quit();
 console.log('end of program');

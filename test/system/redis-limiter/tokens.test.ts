@@ -26,7 +26,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     const { join, toAcquire, keys } = makeFleet();
     const permits = await take(join(), toAcquire(), 3);
     const sentAt = performance.now();
-    if (hasResponses) for (const permit of permits) permit.report({ status: 200 });
+    if (hasResponses) for (const permit of permits) permit.noteResponse({ status: 200 });
     await take(join(), toAcquire(), 3);
     expect(performance.now() - sentAt).toBeGreaterThanOrEqual(minMs);
     expect(await admin.pttl(keys.tokens)).toBeGreaterThan(0);

@@ -6,7 +6,7 @@ import type { AttemptInfo, CallInfo, Hooks, RequestInfo, ResponseInfo } from './
 import type { LogAdapter, LogFields } from './logger.ts';
 
 /** Tells hooks and log lines what happens in one call. */
-export class CallReport {
+export class CallObserver {
   readonly #hooks: Hooks;
   readonly #logger: LogAdapter;
   readonly #title: string;
