@@ -6,7 +6,7 @@ import { TrackingClient } from '../src/index.ts';
 import { createWebhookHandler, MemoryDedupeStore } from '../src/webhooks/index.ts';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
-/** More runs than a schema needs until it is compiled (`COMPILE_AFTER` in src/common/validation.ts). */
+/** More runs than a schema needs until it is compiled (`COMPILE_AFTER` in src/common/parsing.ts). */
 const WARM_UP_RUNS = 100;
 
 /** Finds the files whose code `run` executes, and counts the functions that ran in each. */

@@ -1,4 +1,4 @@
-import type { ValidationIssue } from './common/validation.ts';
+import type { ValidationIssue } from './common/parsing.ts';
 // Only types are imported, so that a program which uses only the errors does not load zod.
 import type { EndpointName } from './endpoints.ts';
 import type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';

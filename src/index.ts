@@ -8,7 +8,7 @@ export type { BulkCreation, BulkSummary, CreateManyOptions } from './bulk/create
 export type { BulkOutcome } from './bulk/outcomes.ts';
 export { TrackingClient } from './client.ts';
 export { buildEventKey } from './common/event-keys.ts';
-export type { ValidationIssue } from './common/validation.ts';
+export type { ValidationIssue } from './common/parsing.ts';
 export type { CheckCouriersOptions, CourierCheck, CourierProblem } from './couriers/check.ts';
 export type { FindCouriersOptions } from './couriers/find.ts';
 export type { EndpointName } from './endpoints.ts';

@@ -1,6 +1,6 @@
 // Compares an OpenAPI document of the service with the endpoint table and the schemas of this package.
 import * as z from 'zod';
-import { isJsonObject } from '../../src/common/validation.ts';
+import { isJsonObject } from '../../src/common/parsing.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import { apiErrorItemSchema } from '../../src/schemas/api-error.ts';
 import { eventsMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';

@@ -1,6 +1,6 @@
 // Reads JSON Schemas into a form in which two of them can be compared.
 import * as z from 'zod';
-import { isJsonObject } from '../../src/common/validation.ts';
+import { isJsonObject } from '../../src/common/parsing.ts';
 import { schemaFacts } from '../../src/schemas/record.ts';
 
 /** The rules that are compared as they are. Lengths of texts are read from patterns, too. */

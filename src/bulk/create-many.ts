@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
+import { countOption, functionOption, type OptionShape, rule } from '../common/option-schemas.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
-import { countOption, functionOption, type OptionShape, rule } from '../common/validation.ts';
 import {
   BACKGROUND_RETRY,
   BULK_SHAPE,

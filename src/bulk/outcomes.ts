@@ -1,5 +1,6 @@
 import { readError } from '../common/foreign.ts';
-import { isJsonObject, kindOf } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import {
   ApiError,
   ConnectionError,

@@ -19,7 +19,7 @@ import { buildWebhookMessage } from 'tracking-client/testing';
 import { linkedController } from '../common/abort.ts';
 import { systemClock } from '../common/clock.ts';
 import { listCauses } from '../common/foreign.ts';
-import { withTimeLimit } from '../common/guarded.ts';
+import { withTimeLimit } from '../common/time-limit.ts';
 import { isUnencrypted } from '../common/urls.ts';
 import {
   addHelpLines,

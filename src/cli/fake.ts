@@ -16,7 +16,7 @@ import {
   type SentWebhook,
 } from 'tracking-client/testing';
 import { sleep } from '../common/clock.ts';
-import { isKey, KEY_RULE } from '../common/validation.ts';
+import { isKey, KEY_RULE } from '../common/secrets.ts';
 import {
   addHelpLines,
   addListenFlags,

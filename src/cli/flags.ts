@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
-import { isUnencrypted } from '../common/urls.ts';
-import { quoteUrl } from '../common/validation.ts';
+import { isUnencrypted, quoteUrl } from '../common/urls.ts';
 import { wrap } from './layout.ts';
 import { CommandError, plain, type Terminal } from './terminal.ts';
 

@@ -1,16 +1,8 @@
 import * as z from 'zod';
 import { type CallSite, ConfigurationError } from '../errors.ts';
 import { isPromise } from './foreign.ts';
-import {
-  errorMap,
-  findPromise,
-  formatPath,
-  isQuotable,
-  kindOrNumber,
-  PROMISE_RULE,
-  readBrokenRule,
-  safeParse,
-} from './validation.ts';
+import { errorMap, formatPath, isQuotable, kindOrNumber, PROMISE_RULE, readBrokenRule } from './messages.ts';
+import { safeParse } from './parsing.ts';
 
 /** The facts about a client that an error from before a call needs. */
 export interface ErrorContext {
@@ -102,4 +94,34 @@ export function checkOneOf<Allowed extends string>(
   allowed: readonly Allowed[],
 ): Allowed {
   return checkOptions(z.enum(allowed), value, name);
+}
+
+/**
+ * Returns the path of a Promise in options or input, where somebody forgot an `await`; undefined if there is none. Zod takes a
+ * Promise for an object without fields, or fails. Other objects than lists and plain data are of the user, and are not searched.
+ *
+ * @param depth - levels to search; the deepest options are limits, as in `rateLimit.limits["couriers.list"]`
+ */
+export function findPromise(value: unknown, depth = 3): (string | number)[] | undefined {
+  if (isPromise(value)) return [];
+  if (depth === 0 || typeof value !== 'object' || value === null) return undefined;
+  // A list can be long, and `Object.entries` makes a text of each index.
+  const fields: Iterable<[string | number, unknown]> = Array.isArray(value)
+    ? value.entries()
+    : Object.entries(value);
+  for (const [key, field] of fields) {
+    const path = isPromise(field) || isData(field) ? findPromise(field, depth - 1) : undefined;
+    if (path !== undefined) return [key, ...path];
+  }
+  return undefined;
+}
+
+/** True for a list, and for a plain object without methods. */
+function isData(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of another realm's plain objects has no prototype, either.
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain && !Object.values(value).some((field) => typeof field === 'function');
 }

@@ -126,14 +126,9 @@ function formatNonError(value: unknown): string {
   }
 }
 
-/** Line breaks, terminal codes, and the characters that reverse the direction of text: they would forge lines in a log. */
-const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+/gu;
+/** The rule of API keys, for the client and for the fake service. */
+export const KEY_RULE = 'visible ASCII characters without spaces, quotes and backslashes';
 
-/** Makes one printable line of a text. The caller must mask the text before, because the cut could leave half of a secret. */
-export function toPrintableLine(text: string, maxLength: number): string {
-  // Cut before the search, so that a body of 64 MiB is not searched. `trim` may shorten the text, so keep four times the length.
-  const line = maskUserInfo(text.slice(0, maxLength * 4))
-    .replace(UNPRINTABLE, ' ')
-    .trim();
-  return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;
+export function isKey(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && !/["'`\\]/.test(value);
 }

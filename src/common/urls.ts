@@ -1,3 +1,5 @@
+import { kindOrNumber, quoteValue } from './messages.ts';
+
 const MAX_DECODINGS = 8;
 
 /** Decodes until nothing changes, because a lax server may decode `%252e` twice and read a dot. */
@@ -26,4 +28,16 @@ const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 export function isUnencrypted(text: string): boolean {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   return url?.protocol === 'http:' && !LOOPBACK_HOST.test(url.hostname);
+}
+
+/**
+ * A host with an optional scheme, port and path. Credentials, queries and a single word without a scheme, except `localhost`, do
+ * not match.
+ */
+const HOST_AND_PATH =
+  /^(?:[a-z]+:\/\/[\w-]+(?:\.[\w-]+)*|localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:\/[\w./-]*)?$/i;
+
+/** Quotes a wrong URL. A text that does not look like a host with a path is described by its kind: it may contain a secret. */
+export function quoteUrl(value: unknown): string {
+  return typeof value === 'string' && HOST_AND_PATH.test(value) ? quoteValue(value) : kindOrNumber(value);
 }

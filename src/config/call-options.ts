@@ -8,7 +8,7 @@ import {
   type OptionShape,
   option,
   timeoutOption,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';

@@ -2,25 +2,20 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { KyInstance } from 'ky';
 import * as z from 'zod';
 import { checkOptions, type ErrorContext, refuseOption, rejectOption } from '../common/check-options.ts';
+import { readEnvironment } from '../common/environment.ts';
 import { isUrl } from '../common/foreign.ts';
-import { readEnvironment } from '../common/guarded.ts';
-import { Secret } from '../common/secrets.ts';
-import { isUnencrypted, trimSlashes } from '../common/urls.ts';
+import { expected, kindOf, kindOrNumber } from '../common/messages.ts';
 import {
   countOption,
-  expected,
   functionOption,
   hasMethods,
   headersOption,
-  isKey,
-  KEY_RULE,
-  kindOf,
-  kindOrNumber,
   type OptionShape,
   option,
-  quoteUrl,
   timeoutOption,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
+import { isKey, KEY_RULE, Secret } from '../common/secrets.ts';
+import { isUnencrypted, quoteUrl, trimSlashes } from '../common/urls.ts';
 import { ENDPOINT_NAMES, endpoints, type TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { LIMITER_SHAPE, type Limiter, type LimiterOptions } from '../limiter/limiter.ts';

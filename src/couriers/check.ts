@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import type { TrackerInputs } from '../bulk/create-many.ts';
 import { checkOptions } from '../common/check-options.ts';
+import { quoteValue } from '../common/messages.ts';
+import type { OptionShape } from '../common/option-schemas.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import { checkIterable, PullStream, SourceReader } from '../common/streams.ts';
-import { isJsonObject, type OptionShape, quoteValue } from '../common/validation.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { Courier } from '../schemas/courier.ts';

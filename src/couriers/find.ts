@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
-import type { OptionShape } from '../common/validation.ts';
+import type { OptionShape } from '../common/option-schemas.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { Courier } from '../schemas/courier.ts';

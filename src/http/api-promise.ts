@@ -1,4 +1,4 @@
-import type { ValidationIssue } from '../common/validation.ts';
+import type { ValidationIssue } from '../common/parsing.ts';
 import type { ResultsNotReadyError } from '../errors.ts';
 import type { RateLimitInfo } from '../limiter/limiter.ts';
 import type { FetchResponse } from '../options.ts';

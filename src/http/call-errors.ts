@@ -1,6 +1,7 @@
-import { isOwnError, maskUserInfo } from '../common/foreign.ts';
-import { type Secret, toPrintableLine } from '../common/secrets.ts';
-import { describeThrown, isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/validation.ts';
+import { isOwnError, maskUserInfo, toPrintableLine } from '../common/foreign.ts';
+import { describeThrown } from '../common/messages.ts';
+import { isJsonObject, MAX_ISSUES, type ValidationIssue } from '../common/parsing.ts';
+import type { Secret } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import {
   type ApiError,

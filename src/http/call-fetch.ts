@@ -1,5 +1,6 @@
 import { readError } from '../common/foreign.ts';
-import { describeThrown, hasMethods, kindOf } from '../common/validation.ts';
+import { describeThrown, kindOf } from '../common/messages.ts';
+import { hasMethods } from '../common/option-schemas.ts';
 import type { FetchFunction, FetchInit, FetchResponse } from '../options.ts';
 import { readFetchFailure } from './fetch-failure.ts';
 import { HEADER_NAMES } from './response-head.ts';

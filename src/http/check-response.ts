@@ -1,11 +1,6 @@
 import type { z } from 'zod';
-import {
-  errorMap,
-  isJsonObject,
-  safeParse,
-  toValidationIssues,
-  type ValidationIssue,
-} from '../common/validation.ts';
+import { errorMap } from '../common/messages.ts';
+import { isJsonObject, safeParse, toValidationIssues, type ValidationIssue } from '../common/parsing.ts';
 import type { Config } from '../config/config.ts';
 import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from '../schemas/tracking.ts';
 

@@ -1,5 +1,5 @@
 import { type ErrorFields, listCauses, MAX_CAUSES, readError } from '../common/foreign.ts';
-import { kindOf } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
 
 /** The meaning of a failure of `fetch` for the call. */
 export interface FetchFailure {

@@ -1,19 +1,18 @@
 import * as z from 'zod';
 import type { ErrorContext } from '../common/check-options.ts';
-import { hasDotSegment } from '../common/urls.ts';
+import { findPromise } from '../common/check-options.ts';
 import {
   errorMap,
   expected,
-  fieldsOption,
-  findPromise,
   formatPath,
   kindOf,
   PROMISE_RULE,
   quoteValue,
   readBrokenRule,
-  safeParse,
-  toValidationIssues,
-} from '../common/validation.ts';
+} from '../common/messages.ts';
+import { fieldsOption } from '../common/option-schemas.ts';
+import { safeParse, toValidationIssues } from '../common/parsing.ts';
+import { hasDotSegment } from '../common/urls.ts';
 import type { Config } from '../config/config.ts';
 import {
   type Endpoint,

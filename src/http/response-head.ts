@@ -1,4 +1,5 @@
-import { type Secret, toPrintableLine } from '../common/secrets.ts';
+import { toPrintableLine } from '../common/foreign.ts';
+import type { Secret } from '../common/secrets.ts';
 import { type RateLimitInfo, WINDOW_MS } from '../limiter/limiter.ts';
 import type { FetchResponse } from '../options.ts';
 

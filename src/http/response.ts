@@ -1,5 +1,7 @@
-import { type Secret, toPrintableLine } from '../common/secrets.ts';
-import { isJsonObject, kindOf, type ValidationIssue } from '../common/validation.ts';
+import { toPrintableLine } from '../common/foreign.ts';
+import { kindOf } from '../common/messages.ts';
+import { isJsonObject, type ValidationIssue } from '../common/parsing.ts';
+import type { Secret } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { NO_RESULTS_YET } from '../schemas/unwrap.ts';

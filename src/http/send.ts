@@ -1,6 +1,6 @@
 import { isBytes, isInstance, listCauses } from '../common/foreign.ts';
+import { describeThrown, kindOf } from '../common/messages.ts';
 import type { Secret } from '../common/secrets.ts';
-import { describeThrown, kindOf } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import type { FetchResponse } from '../options.ts';
 import type { CallErrors } from './call-errors.ts';

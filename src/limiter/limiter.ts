@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { systemClock } from '../common/clock.ts';
-import { countOption, type OptionShape } from '../common/validation.ts';
+import { countOption, type OptionShape } from '../common/option-schemas.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../endpoints.ts';
 import { TrackingError } from '../errors.ts';
 

@@ -1,6 +1,7 @@
 import { systemClock } from '../common/clock.ts';
 import { readError } from '../common/foreign.ts';
-import { formatPath, type ValidationIssue } from '../common/validation.ts';
+import { formatPath } from '../common/messages.ts';
+import type { ValidationIssue } from '../common/parsing.ts';
 import { ApiError, isTrackingError, ResponseValidationError, type TrackingError } from '../errors.ts';
 import type { AttemptInfo, CallInfo, Hooks, RequestInfo, ResponseInfo } from './hooks.ts';
 import type { LogAdapter, LogFields } from './logger.ts';

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { checkIsObject, checkOptions, type ErrorContext } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
-import { functionOption, type OptionShape, type ValidationIssue } from '../common/validation.ts';
+import { functionOption, type OptionShape } from '../common/option-schemas.ts';
+import type { ValidationIssue } from '../common/parsing.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingError } from '../errors.ts';
 import { callOrWarn, type LogAdapter } from './logger.ts';

@@ -1,8 +1,10 @@
+import { callGuarded } from '../common/callbacks.ts';
 import { refuseOption } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
+import { readEnvironment } from '../common/environment.ts';
 import { maskUserInfo, readError } from '../common/foreign.ts';
-import { callGuarded, readEnvironment } from '../common/guarded.ts';
-import { hasMethods, quoteValue } from '../common/validation.ts';
+import { quoteValue } from '../common/messages.ts';
+import { hasMethods } from '../common/option-schemas.ts';
 
 /** The fields of a log line besides its text. They never contain a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;

@@ -20,7 +20,7 @@ import * as z from 'zod';
 import type { TrackingClient } from '../client.ts';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
-import { hasMethods, type OptionShape, option } from '../common/validation.ts';
+import { hasMethods, type OptionShape, option } from '../common/option-schemas.ts';
 import { isTrackingError, ResultsNotReadyError } from '../errors.ts';
 import type { CallInfo, ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';

@@ -2,17 +2,15 @@ import * as z from 'zod';
 import { checkReturned, type ErrorContext } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { isPromise, isSet } from '../common/foreign.ts';
+import { expected, kindOf, kindOrNumber } from '../common/messages.ts';
 import {
   countOption,
   delayOption,
-  expected,
   functionOption,
-  kindOf,
-  kindOrNumber,
   type OptionShape,
   option,
   rule,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { Priority } from '../limiter/limiter.ts';
 import type { TrackerRequestOptions } from '../options.ts';

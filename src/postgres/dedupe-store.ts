@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep } from '../common/clock.ts';
-import { type OptionShape, timeoutOption } from '../common/validation.ts';
+import { type OptionShape, timeoutOption } from '../common/option-schemas.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
 import { reportDriverErrors } from '../observability/logger.ts';
 import {

@@ -1,6 +1,8 @@
 import { sleep } from '../common/clock.ts';
 import { readError } from '../common/foreign.ts';
-import { hasMethods, isJsonObject, kindOf, option } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
+import { hasMethods, option } from '../common/option-schemas.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import { ConfigurationError } from '../errors.ts';
 
 const MAX_REPEATS = 3;

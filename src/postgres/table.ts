@@ -1,5 +1,5 @@
 import { refuseOption } from '../common/check-options.ts';
-import { quoteValue } from '../common/validation.ts';
+import { quoteValue } from '../common/messages.ts';
 import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 
 const DEFAULT_TABLE = 'tracking_inbox';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
-import { type OptionShape, option, timeoutOption } from '../common/validation.ts';
+import { type OptionShape, option, timeoutOption } from '../common/option-schemas.ts';
 import { reportDriverErrors } from '../observability/logger.ts';
 import {
   type Claim,

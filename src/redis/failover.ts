@@ -1,6 +1,6 @@
 import { systemClock } from '../common/clock.ts';
 import { readError } from '../common/foreign.ts';
-import { hasMethods } from '../common/validation.ts';
+import { hasMethods } from '../common/option-schemas.ts';
 import { TrackingError } from '../errors.ts';
 
 const RECONNECT_EVERY_MS = 10_000;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
-import { countOption, type OptionShape, option, timeoutOption } from '../common/validation.ts';
+import { countOption, type OptionShape, option, timeoutOption } from '../common/option-schemas.ts';
 import { ConfigurationError, ConnectionError } from '../errors.ts';
 import {
   type AcquireOptions,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { refuseOption } from '../common/check-options.ts';
 import { readError } from '../common/foreign.ts';
-import { hasMethods, kindOrNumber, option } from '../common/validation.ts';
+import { kindOrNumber } from '../common/messages.ts';
+import { hasMethods, option } from '../common/option-schemas.ts';
 import { ConfigurationError } from '../errors.ts';
 import { createReconnect, explainReplica, isRefusalOfReplica } from './failover.ts';
 

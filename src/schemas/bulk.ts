@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { expected, kindOf } from '../common/validation.ts';
+import { expected, kindOf } from '../common/messages.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import {
   booleanOrTexts,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { expected, isJsonObject, kindOf, MAX_ISSUES, parserOf, quoteValue } from '../common/validation.ts';
+import { expected, kindOf, quoteValue } from '../common/messages.ts';
+import { isJsonObject, MAX_ISSUES, parserOf } from '../common/parsing.ts';
 
 /** The schema of a record whose type has no name. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;

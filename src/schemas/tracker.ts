@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { expected, quoteValue } from '../common/messages.ts';
 import { hasDotSegment } from '../common/urls.ts';
-import { expected, quoteValue } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import {
   countryCode,

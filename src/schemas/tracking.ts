@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isJsonObject } from '../common/validation.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import {
   eventSchema,
   statusCategorySchema,

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../common/validation.ts';
+import { isJsonObject } from '../common/parsing.ts';
 
 /** Marks a response that is well-formed and contains no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
-import type { OptionShape } from '../common/validation.ts';
+import type { OptionShape } from '../common/option-schemas.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';

@@ -7,8 +7,8 @@
 import { type HttpHandler, HttpResponse, http } from 'msw';
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
+import { type OptionShape, option } from '../common/option-schemas.ts';
 import { trimSlashes } from '../common/urls.ts';
-import { type OptionShape, option } from '../common/validation.ts';
 import { ENDPOINT_NAMES, endpoints } from '../endpoints.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl } from './options.ts';

@@ -2,21 +2,17 @@ import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { isUrl } from '../common/foreign.ts';
+import { describeBrokenRule, expected, kindOf, quoteValue } from '../common/messages.ts';
 import {
   countOption,
   delayOption,
-  describeBrokenRule,
-  expected,
   functionOption,
-  isKey,
-  KEY_RULE,
-  kindOf,
   type OptionShape,
   option,
-  quoteUrl,
-  quoteValue,
   rule,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
+import { isKey, KEY_RULE } from '../common/secrets.ts';
+import { quoteUrl } from '../common/urls.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import { onAbort } from '../common/abort.ts';
 import { checkOptions } from '../common/check-options.ts';
-import { countOption, type OptionShape, option } from '../common/validation.ts';
+import { countOption, type OptionShape, option } from '../common/option-schemas.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { eventSchema } from '../schemas/event.ts';

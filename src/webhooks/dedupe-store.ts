@@ -1,5 +1,6 @@
-import { withTimeLimit } from '../common/guarded.ts';
-import { isJsonObject, kindOf } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
+import { isJsonObject } from '../common/parsing.ts';
+import { withTimeLimit } from '../common/time-limit.ts';
 import { TrackingError } from '../errors.ts';
 
 /** The result of a claim of one key. */

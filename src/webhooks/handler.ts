@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { callGuarded } from '../common/callbacks.ts';
 import { checkOptions } from '../common/check-options.ts';
 import { sleep, systemClock } from '../common/clock.ts';
-import { callGuarded, readEnvironment } from '../common/guarded.ts';
+import { readEnvironment } from '../common/environment.ts';
 import {
   countOption,
   delayOption,
@@ -10,7 +11,7 @@ import {
   type OptionShape,
   option,
   timeoutOption,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
 import {
   ConfigurationError,
   TrackingError,

@@ -1,5 +1,6 @@
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
-import { isJsonObject, kindOf } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import { WebhookParseError } from '../errors.ts';
 import { PROOF_OF_DELIVERY_TOPIC } from '../schemas/webhook.ts';
 import { decodeBody, type ItemReader, type JsonObject, namesTracker, refusePromise } from './parse.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { callGuarded } from '../common/callbacks.ts';
 import { checkOptions, refuseOption } from '../common/check-options.ts';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
-import { callGuarded } from '../common/guarded.ts';
-import { toPrintableLine } from '../common/secrets.ts';
+import { toPrintableLine } from '../common/foreign.ts';
 import {
   countOption,
   functionOption,
@@ -12,7 +12,7 @@ import {
   option,
   rule,
   timeoutOption,
-} from '../common/validation.ts';
+} from '../common/option-schemas.ts';
 import { ConfigurationError } from '../errors.ts';
 import { formatError, type Logger, limitLines, resolveLogger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/event.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions } from '../common/check-options.ts';
 import { systemClock } from '../common/clock.ts';
-import { countOption, functionOption, type OptionShape } from '../common/validation.ts';
+import { countOption, functionOption, type OptionShape } from '../common/option-schemas.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 import { toStoredKey } from './stored-key.ts';

@@ -1,17 +1,14 @@
 import * as z from 'zod';
 import { buildEventKey, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../common/event-keys.ts';
 import { isArrayBuffer, isPromise, readError } from '../common/foreign.ts';
+import { errorMap, formatPath, kindOf, PROMISE_RULE } from '../common/messages.ts';
 import {
-  errorMap,
-  formatPath,
   isJsonObject,
-  kindOf,
   MAX_ISSUES,
-  PROMISE_RULE,
   safeParse,
   toValidationIssues,
   type ValidationIssue,
-} from '../common/validation.ts';
+} from '../common/parsing.ts';
 import { WebhookParseError } from '../errors.ts';
 import { type WebhookEvent, webhookEventSchema } from '../schemas/event.ts';
 import { webhookTrackerSchema } from '../schemas/tracker.ts';

@@ -2,8 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { onAbort } from '../common/abort.ts';
 import { refuseOption, rejectOption } from '../common/check-options.ts';
 import { isBytes } from '../common/foreign.ts';
+import { kindOf, quoteValue } from '../common/messages.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import { Secret } from '../common/secrets.ts';
-import { isJsonObject, kindOf, quoteValue } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 import { formatError } from '../observability/logger.ts';
 

@@ -1,6 +1,7 @@
 import { systemClock } from '../common/clock.ts';
 import { EVENTS_TOPIC } from '../common/event-keys.ts';
-import { isJsonObject, kindOf } from '../common/validation.ts';
+import { kindOf } from '../common/messages.ts';
+import { isJsonObject } from '../common/parsing.ts';
 import { TrackingError, WebhookParseError } from '../errors.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';

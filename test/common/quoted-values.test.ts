@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { quoteValue } from '../../src/common/validation.ts';
+import { quoteValue } from '../../src/common/messages.ts';
 import type { TrackingClient } from '../../src/index.ts';
 import { inboxTableSql } from '../../src/postgres/table.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';

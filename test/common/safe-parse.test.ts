@@ -8,7 +8,8 @@ import {
 } from 'tracking-client/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { errorMap, safeParse } from '../../src/common/validation.ts';
+import { errorMap } from '../../src/common/messages.ts';
+import { safeParse } from '../../src/common/parsing.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import { eventsMessageSchema, otherMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
 

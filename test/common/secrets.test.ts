@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Secret, toPrintableLine } from '../../src/common/secrets.ts';
+import { toPrintableLine } from '../../src/common/foreign.ts';
+import { Secret } from '../../src/common/secrets.ts';
 
 const SECRET = 'sk-live-0123456789';
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkOptions } from '../../src/common/check-options.ts';
 import { MAX_TIMER_MS } from '../../src/common/clock.ts';
-import { countOption, delayOption, kindOf, timeoutOption } from '../../src/common/validation.ts';
+import { kindOf } from '../../src/common/messages.ts';
+import { countOption, delayOption, timeoutOption } from '../../src/common/option-schemas.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { readMessages } from '../support/parse.ts';
 

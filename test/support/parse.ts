@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { errorMap, toValidationIssues, type ValidationIssue } from '../../src/common/validation.ts';
+import { errorMap } from '../../src/common/messages.ts';
+import { toValidationIssues, type ValidationIssue } from '../../src/common/parsing.ts';
 
 /** The issues of a value, as a method of the client would report them; empty when it is valid. */
 export function readIssues(schema: z.ZodType, value: unknown, rootName = 'input'): ValidationIssue[] {

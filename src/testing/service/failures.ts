@@ -1,13 +1,7 @@
 import * as z from 'zod';
 import { checkOneOf, checkOptions } from '../../common/check-options.ts';
-import {
-  countOption,
-  delayOption,
-  expected,
-  headersOption,
-  type OptionShape,
-  quoteValue,
-} from '../../common/validation.ts';
+import { expected, quoteValue } from '../../common/messages.ts';
+import { countOption, delayOption, headersOption, type OptionShape } from '../../common/option-schemas.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { errorMap, formatPath } from '../../common/validation.ts';
+import { errorMap, formatPath } from '../../common/messages.ts';
 import { endpoints } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
 import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schemas/tracker.ts';

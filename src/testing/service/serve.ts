@@ -1,5 +1,5 @@
 import { sleep } from '../../common/clock.ts';
-import { kindOf } from '../../common/validation.ts';
+import { kindOf } from '../../common/messages.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';

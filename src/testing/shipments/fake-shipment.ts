@@ -1,5 +1,5 @@
 import { checkOptions, refuseOption } from '../../common/check-options.ts';
-import { quoteValue } from '../../common/validation.ts';
+import { quoteValue } from '../../common/messages.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../../schemas/tracker.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { callGuarded } from '../../common/callbacks.ts';
 import { checkOptions } from '../../common/check-options.ts';
 import { sleep } from '../../common/clock.ts';
-import { callGuarded, withTimeLimit } from '../../common/guarded.ts';
 import {
   countOption,
   delayOption,
@@ -9,9 +9,10 @@ import {
   hasMethods,
   type OptionShape,
   option,
-  quoteUrl,
   timeoutOption,
-} from '../../common/validation.ts';
+} from '../../common/option-schemas.ts';
+import { withTimeLimit } from '../../common/time-limit.ts';
+import { quoteUrl } from '../../common/urls.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchOption } from '../options.ts';

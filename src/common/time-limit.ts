@@ -1,5 +1,4 @@
 import { systemClock, unref } from './clock.ts';
-import { isPromise } from './foreign.ts';
 
 /** Rejects with the error of `buildError` when a call takes longer than `limitMs`. The call itself goes on. */
 export async function withTimeLimit<Result>(
@@ -18,24 +17,5 @@ export async function withTimeLimit<Result>(
     return await Promise.race([result, limit]);
   } finally {
     systemClock.clearTimeout(timer);
-  }
-}
-
-/** Calls a callback of the user. If it throws or its promise rejects, `onFailure` gets the error, and the caller does not. */
-export function callGuarded(callback: () => unknown, onFailure: (error: unknown) => void = () => {}): void {
-  try {
-    const returned = callback();
-    if (isPromise(returned)) returned.catch(onFailure);
-  } catch (error) {
-    onFailure(error);
-  }
-}
-
-/** Reads an environment variable. Where Deno denies access to it, it counts as not set. */
-export function readEnvironment(name: string): string | undefined {
-  try {
-    return globalThis.process?.env?.[name];
-  } catch {
-    return undefined;
   }
 }
