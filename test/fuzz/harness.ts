@@ -25,19 +25,31 @@ export function printed(value: unknown): string {
   }
 }
 
-const noted: string[] = [];
-for (const event of ['unhandledRejection', 'uncaughtException', 'warning'])
-  process.on(event, (error: unknown) => noted.push(`${event}: ${inspect(error)}`));
+/** Notes what goes wrong in this process outside of all promises. */
+class ProcessWatch {
+  readonly #noted: string[] = [];
+  readonly #listeners = ['unhandledRejection', 'uncaughtException', 'warning'].map(
+    (event) => [event, (error: unknown) => void this.#noted.push(`${event}: ${inspect(error)}`)] as const,
+  );
 
-/** Rejects after an unhandled rejection, an uncaught exception, a warning, or a polluted prototype. */
-async function checkProcess(): Promise<void> {
-  // Node reports a rejection when the microtasks are over.
-  await turn();
-  const problems = noted.splice(0);
-  must(problems.length === 0, () => problems.join('\n'));
-  const polluted = Object.keys(Object.prototype);
-  for (const key of polluted) Reflect.deleteProperty(Object.prototype, key);
-  must(polluted.length === 0, () => `the prototype of all objects has got ${inspect(polluted)}`);
+  constructor() {
+    for (const [event, listener] of this.#listeners) process.on(event, listener);
+  }
+
+  /** Rejects after an unhandled rejection, an uncaught exception, a warning, or a polluted prototype. */
+  async check(): Promise<void> {
+    // Node reports a rejection when the microtasks are over.
+    await turn();
+    const problems = this.#noted.splice(0);
+    must(problems.length === 0, () => problems.join('\n'));
+    const polluted = Object.keys(Object.prototype);
+    for (const key of polluted) Reflect.deleteProperty(Object.prototype, key);
+    must(polluted.length === 0, () => `the prototype of all objects has got ${inspect(polluted)}`);
+  }
+
+  end(): void {
+    for (const [event, listener] of this.#listeners) process.off(event, listener);
+  }
 }
 
 /** Rejects if more timers, sockets and servers keep the process alive than before. */
@@ -60,8 +72,15 @@ interface World<Input> {
 /** A rule that must hold for any input. */
 export interface Property {
   readonly name: string;
-  /** Tries many inputs, which the seed decides. Rejects with the first one, shrunk, that breaks the rule. */
+  /**
+   * Tries many inputs, which the seed decides. Rejects with the first one, shrunk, that breaks the rule, and with the command that
+   * tries the same inputs again.
+   */
   runBatch(seed: number): Promise<void>;
+}
+
+export function drawSeed(): number {
+  return Math.floor(Math.random() * 2 ** 30);
 }
 
 /** @param numRuns - how many inputs a batch tries */
@@ -71,17 +90,32 @@ export function property<Input>(
   arbitrary: fc.Arbitrary<Input>,
   start: () => Promise<World<Input>>,
 ): Property {
-  async function runBatch(seed: number): Promise<void> {
+  async function tryInputs(seed: number, watch: ProcessWatch): Promise<void> {
     const resources = process.getActiveResourcesInfo().length;
     const world = await start();
     const checked = fc.asyncProperty(arbitrary, async (input) => {
       await world.check(input);
-      await checkProcess();
+      await watch.check();
     });
     const limits = { timeout: RUN_TIMEOUT_MS, interruptAfterTimeLimit: SHRINK_WITHIN_MS };
-    await fc.assert(checked, { seed, numRuns, ...limits }).finally(() => world.stop());
+    await fc
+      .assert(checked, { seed, numRuns, includeErrorInReport: true, ...limits })
+      .finally(() => world.stop());
     await checkResources(resources);
-    await checkProcess();
+    await watch.check();
+  }
+
+  async function runBatch(seed: number): Promise<void> {
+    const watch = new ProcessWatch();
+    try {
+      await tryInputs(seed, watch);
+    } catch (error) {
+      // The report of `npm test` shows the message only.
+      const said = error instanceof Error ? error.message : inspect(error);
+      throw new Error(`Again: npm run test:fuzz -- --property ${name} --seed ${seed}\n${said}`);
+    } finally {
+      watch.end();
+    }
   }
   return { name, runBatch };
 }

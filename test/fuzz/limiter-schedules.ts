@@ -1,21 +1,17 @@
-import FakeTimers from '@sinonjs/fake-timers';
 import fc from 'fast-check';
 import type { Permit } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { findOverfullWindow, play, schedule } from '../redis/limiter/schedules.ts';
+import { bucketOf } from '../limiter/make-limiter.ts';
 import type { Made } from '../support/made.ts';
-import { settled } from '../support/settled.ts';
-import { must, property } from './harness.ts';
+import { must } from './harness.ts';
+import { Problems, pause, scheduleProperty } from './virtual-time.ts';
 
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;
 /** If the body of a 429 takes longer than this, its headers decide. */
 const MAX_BODY_DELAY_MS = 500;
 /** Longer than any schedule takes. */
-const GIVE_UP_MS = 600_000;
-
-/** An endpoint of the table for each limit. */
-const ENDPOINTS = { 1: 'couriers.list', 3: 'trackers.createBulk', 10: 'trackers.get' } as const;
+const LIMIT_MS = 600_000;
 
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
@@ -39,14 +35,17 @@ const plan = fc.record({
 });
 type Plan = Made<typeof plan>;
 
-const input = fc.record({
+/** Schedules without 429s and announced limits are tighter, and shrink to less. */
+const schedule = fc.record({
   limit: fc.constantFrom<(1 | 3 | 10)[]>(1, 3, 10, 10),
+  refuses: fc.boolean(),
+  announces: fc.boolean(),
   plans: fc.array(plan, { minLength: 1, maxLength: 80, size: 'max' }),
 });
+type Schedule = Made<typeof schedule>;
 
 /** A request that was counted, and what the limiter knew when it granted the token. */
-interface Counted {
-  readonly grantedAt: number;
+export interface Counted {
   readonly order: number;
   readonly knownLimit: number;
   readonly countedAt: number;
@@ -57,78 +56,11 @@ interface Pause {
   readonly until: number;
 }
 
-/** Plays a schedule in virtual time, and records each grant, each counted request and each pause. */
-async function playOnBucket({ limit, plans }: Made<typeof input>) {
-  const clock = FakeTimers.install({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
-  try {
-    const limiter = new TokenBucketLimiter();
-    const bucket = { baseUrl: 'https://api.example.test/v1', account: 'a', endpoint: ENDPOINTS[limit] };
-    const counted: Counted[] = [];
-    const pauses: Pause[] = [];
-    const grants: number[] = [];
-    let unfinished = plans.length;
-    const later = (ms: number, happen: () => void) => void setTimeout(happen, ms);
-    const pause = (until: number) => pauses.push({ from: performance.now(), until });
-
-    const respond = (call: Plan, permit: Permit) => {
-      const { refusedForMs, bodyMs, announced, isQuotaUsedUp, remaining, resetMs } = call;
-      const until = performance.now() + (refusedForMs ?? 0);
-      if (refusedForMs !== undefined) pause(Math.min(until, performance.now() + WINDOW_MS));
-      permit.noteResponse({
-        status: refusedForMs === undefined ? 200 : 429,
-        retryAfterMs: refusedForMs,
-        limit: announced === undefined ? undefined : Math.ceil(limit * announced),
-        remaining,
-        resetMs,
-      });
-      if (refusedForMs === undefined) return;
-      if (bodyMs > MAX_BODY_DELAY_MS) later(MAX_BODY_DELAY_MS, () => pause(until));
-      later(bodyMs, () => {
-        if (!isQuotaUsedUp) pause(until);
-        permit.settlePause(isQuotaUsedUp);
-      });
-    };
-    const begin = (call: Plan) => {
-      const controller = new AbortController();
-      const { signal } = controller;
-      if (call.abortMs !== undefined) later(call.abortMs, () => controller.abort());
-      limiter.acquire({ bucket, priority: call.priority, signal }).then(
-        (permit) => {
-          unfinished -= 1;
-          const grantedAt = performance.now();
-          const order = grants.push(grantedAt);
-          const knownLimit = limiter.snapshot(bucket).limit;
-          later(call.sendMs, () => {
-            if (signal.aborted) return permit.cancel();
-            permit.send();
-            later(call.uplinkMs, () =>
-              counted.push({ grantedAt, order, knownLimit, countedAt: performance.now() }),
-            );
-            // If the call is aborted, its response never comes.
-            later(call.uplinkMs + call.respondMs, () => signal.aborted || respond(call, permit));
-          });
-        },
-        () => {
-          unfinished -= 1;
-        },
-      );
-    };
-    for (const call of plans) later(call.arrivesMs, () => begin(call));
-    while (clock.countTimers() > 0 && performance.now() < GIVE_UP_MS) {
-      clock.next();
-      await settled();
-    }
-    return { counted, pauses, grants, unfinished };
-  } finally {
-    clock.uninstall();
-  }
-}
-
 /**
  * Finds a window that holds more requests than the limit which the limiter knew when it granted the last of them. Of all these
  * requests, only the last one was granted when all others had a token.
  */
-function findOwnRefusal(counted: readonly Counted[]): string | undefined {
+export function findOwnRefusal(counted: readonly Counted[]): string | undefined {
   const inOrder = counted.toSorted((a, b) => a.countedAt - b.countedAt);
   for (const [index, first] of inOrder.entries()) {
     const rest = inOrder.slice(index).filter(({ countedAt }) => countedAt - first.countedAt < WINDOW_MS);
@@ -139,28 +71,87 @@ function findOwnRefusal(counted: readonly Counted[]): string | undefined {
   return undefined;
 }
 
-/** Any arrivals, delays, aborts, 429s and announced limits cause no 429, no grant in a pause, and no call that waits for ever. */
-export const limiterSchedules = property('limiter', 100, input, async () => ({
-  async check(schedule) {
-    const { counted, pauses, grants, unfinished } = await playOnBucket(schedule);
-    const refusal = findOwnRefusal(counted);
-    must(refusal === undefined, () => `an own 429: ${refusal}`);
-    for (const { from, until } of pauses) {
-      const early = grants.find((grantedAt) => grantedAt > from && grantedAt < until);
-      must(early === undefined, () => `a grant at ${early} ms in the pause from ${from} to ${until} ms`);
-    }
-    must(unfinished === 0, () => `${unfinished} calls still wait`);
-  },
-  async stop() {},
-}));
+/** Plays a schedule; rejects if a request would get a 429, was granted in a pause, or overtook another one of its priority. */
+async function play({ limit, refuses, announces, plans }: Schedule): Promise<void> {
+  const problems = new Problems();
+  const limiter = new TokenBucketLimiter();
+  const bucket = bucketOf(limit);
+  const counted: Counted[] = [];
+  const pauses: Pause[] = [];
+  const grants: number[] = [];
+  const arrived = { interactive: 0, background: 0 };
+  const lastGranted = { interactive: 0, background: 0 };
+  const notePause = (until: number) => pauses.push({ from: performance.now(), until });
 
-/** Slow commands, lost replies, commands that run twice, and outages cause no 429, and no call that waits for ever. */
-export const redisLimiterSchedules = property('redis-limiter', 10, schedule, async () => ({
-  async check(input) {
-    const { countedAt, unfinished } = await play(input);
-    const refusal = findOverfullWindow(countedAt, input.limit);
-    must(refusal === undefined, () => `an own 429: ${refusal}`);
-    must(unfinished === 0, () => `${unfinished} calls still wait`);
-  },
-  async stop() {},
-}));
+  const respond = async (permit: Permit, call: Plan): Promise<void> => {
+    const { bodyMs, isQuotaUsedUp, remaining, resetMs } = call;
+    const refusedForMs = refuses ? call.refusedForMs : undefined;
+    const announced = announces ? call.announced : undefined;
+    const now = performance.now();
+    const until = now + (refusedForMs ?? 0);
+    if (refusedForMs !== undefined) notePause(Math.min(until, now + WINDOW_MS));
+    permit.noteResponse({
+      status: refusedForMs === undefined ? 200 : 429,
+      retryAfterMs: refusedForMs,
+      limit: announced === undefined ? undefined : Math.ceil(limit * announced),
+      remaining: announces ? remaining : undefined,
+      resetMs,
+    });
+    if (refusedForMs === undefined) return;
+    await pause(Math.min(bodyMs, MAX_BODY_DELAY_MS));
+    if (bodyMs > MAX_BODY_DELAY_MS) notePause(until);
+    await pause(Math.max(0, bodyMs - MAX_BODY_DELAY_MS));
+    if (!isQuotaUsedUp) notePause(until);
+    permit.settlePause(isQuotaUsedUp);
+  };
+  const run = async (call: Plan, signal: AbortSignal): Promise<void> => {
+    const { priority, sendMs, uplinkMs, respondMs } = call;
+    arrived[priority] += 1;
+    const place = arrived[priority];
+    const permit = await limiter.acquire({ bucket, priority, signal }).catch(() => undefined);
+    problems.note(permit !== undefined || signal.aborted, () => 'a call was rejected without an abort');
+    if (permit === undefined) return;
+    problems.note(place > lastGranted[priority], () => `a ${priority} call was overtaken`);
+    lastGranted[priority] = place;
+    const order = grants.push(performance.now());
+    const knownLimit = limiter.snapshot(bucket).limit;
+    await pause(sendMs);
+    if (signal.aborted) return permit.cancel();
+    permit.send();
+    await pause(uplinkMs);
+    counted.push({ order, knownLimit, countedAt: performance.now() });
+    await pause(respondMs);
+    // If the call is aborted, its response never comes.
+    if (!signal.aborted) await respond(permit, call);
+  };
+  const start = async (call: Plan): Promise<void> => {
+    await pause(call.arrivesMs);
+    const controller = new AbortController();
+    const abort = async (ms: number) => {
+      await pause(ms);
+      controller.abort();
+    };
+    await Promise.all([
+      run(call, controller.signal),
+      call.abortMs === undefined ? undefined : abort(call.abortMs),
+    ]);
+  };
+
+  await Promise.all(plans.map(start));
+  problems.check();
+  const refusal = findOwnRefusal(counted);
+  must(refusal === undefined, () => `an own 429: ${refusal}`);
+  for (const { from, until } of pauses) {
+    const early = grants.find((grantedAt) => grantedAt > from && grantedAt < until);
+    must(early === undefined, () => `a grant at ${early} ms in the pause from ${from} to ${until} ms`);
+  }
+}
+
+/**
+ * Any arrivals, delays, aborts, 429s and announced limits cause no 429, no grant in a pause or out of turn, and no call that waits
+ * for ever.
+ */
+export const limiterSchedules = scheduleProperty('limiter', 100, schedule, play, {
+  limitMs: LIMIT_MS,
+  endsTimers: true,
+});

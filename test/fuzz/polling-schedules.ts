@@ -33,13 +33,15 @@ const tracker = fc.record({
   lacksIsTracked: fc.constantFrom(false, false, true),
   knownEvents: fc.nat(2),
   initialDelayMs: fc.constantFrom(undefined, 0, 2_500),
+  intervalMs: fc.constantFrom(1_000, 1_700, 5_000, 20_000),
+  /** When it is added to the stream; otherwise it comes from the source. */
+  addedAtMs: fc.option(fc.nat(10_000), { freq: 3 }),
   deletedAtMs: fc.option(fc.nat(30_000), { freq: 6 }),
 });
 
 const schedule = fc.record({
   trackers: fc.array(tracker, { minLength: 1, maxLength: 8, size: 'max' }),
   fates: fc.array(fate, { maxLength: 60, size: 'max' }),
-  intervalMs: fc.constantFrom(1_000, 5_000, 20_000),
   maxPerSecond: fc.constantFrom(undefined, 1, 4, 20),
   concurrency: fc.constantFrom(1, 3, 10),
   maxConsecutiveErrors: fc.constantFrom(undefined, 1, 3, Number.POSITIVE_INFINITY),
@@ -58,12 +60,18 @@ type Schedule = Made<typeof schedule>;
 /** What the service and the reader know about one tracker. */
 interface Facts {
   readonly id: string;
+  readonly intervalMs: number;
+  readonly initialDelayMs: number | undefined;
   readonly events: readonly { readonly eventId: string; readonly atMs: number }[];
   readonly stopsAtMs: number;
   readonly lacksIsTracked: boolean;
   readonly known: ReadonlySet<string>;
   readonly reported: Set<string>;
   polledAt: number;
+  /** When its latest request ended. */
+  endedAt: number;
+  /** When its first poll is due; undefined until the stream knows it. */
+  firstDueAt: number | undefined;
   waitsUntil: number;
   isUnderWay: boolean;
   /** Failed polls in a row, without those that do not count towards `maxConsecutiveErrors`. */
@@ -76,16 +84,20 @@ interface Facts {
 }
 
 function makeFacts(trackers: Schedule['trackers']): Facts[] {
-  return trackers.map(({ eventsAtMs, stopsAtMs, lacksIsTracked, knownEvents }, index) => {
+  return trackers.map(({ eventsAtMs, stopsAtMs, knownEvents, ...rest }, index) => {
     const events = eventsAtMs.map((atMs, at) => ({ eventId: `e${at}`, atMs: Math.min(atMs, stopsAtMs) }));
     return {
       id: `tracker-${index}`,
       events,
       stopsAtMs,
-      lacksIsTracked,
+      lacksIsTracked: rest.lacksIsTracked,
+      intervalMs: rest.intervalMs,
+      initialDelayMs: rest.initialDelayMs,
       known: new Set(events.slice(0, knownEvents).map(({ eventId }) => eventId)),
       reported: new Set(),
       polledAt: Number.NEGATIVE_INFINITY,
+      endedAt: Number.NEGATIVE_INFINITY,
+      firstDueAt: undefined,
       waitsUntil: 0,
       isUnderWay: false,
       failures: 0,
@@ -94,6 +106,22 @@ function makeFacts(trackers: Schedule['trackers']): Facts[] {
       isOver: false,
     };
   });
+}
+
+/** Computes when the next poll is due: a whole number of intervals after the last one, and not before its `Retry-After`. */
+function computeDueAt({ polledAt, endedAt, firstDueAt, intervalMs, waitsUntil }: Facts): number {
+  if (polledAt < 0) return firstDueAt ?? Number.POSITIVE_INFINITY;
+  const intervals = Math.max(1, Math.ceil((endedAt - polledAt) / intervalMs));
+  return Math.max(polledAt + intervals * intervalMs, waitsUntil);
+}
+
+function noteAdded(facts: Facts): void {
+  facts.firstDueAt = performance.now() + (facts.initialDelayMs ?? facts.intervalMs);
+}
+
+function toTracker({ id, known, initialDelayMs }: Facts): TrackerToPoll {
+  const knownKeys = [...known].map((eventId) => buildEventKey({ trackerId: id }, { eventId }));
+  return { id, knownKeys, initialDelayMs };
 }
 
 /** A service that answers each request as its fate says, and checks when requests come. */
@@ -122,16 +150,25 @@ class Service extends Problems {
     const facts = this.#facts.get(id);
     this.note(facts !== undefined, () => `a poll of ${id}`);
     if (facts === undefined) return;
-    const { intervalMs, maxConsecutiveErrors = 5, retries, maxPerSecond } = this.#schedule;
+    const { maxConsecutiveErrors = 5, retries, maxPerSecond } = this.#schedule;
+    const { intervalMs } = facts;
     const now = performance.now();
     const gapMs = now - this.#lastPollAt;
     const isPaced = maxPerSecond === undefined || gapMs >= 1_000 / maxPerSecond;
     this.note(isPaced, () => `a poll ${gapMs} ms after the one before`);
     this.#lastPollAt = now;
     this.note(now - facts.polledAt >= intervalMs, () => `${id} was polled after ${now - facts.polledAt} ms`);
+    const lateMs = now - computeDueAt(facts);
+    this.note(lateMs >= -1 && (lateMs < 1 || this.#mayBeLate), () => `${id} was polled ${lateMs} ms late`);
     const hasEnded = facts.hasFailedForGood || (retries === 0 && facts.failures >= maxConsecutiveErrors);
     this.note(!hasEnded, () => `${id} was polled after ${facts.failures} failures`);
     facts.polledAt = now;
+  }
+
+  /** A poll waits for its turn, for room, or for the reader. */
+  get #mayBeLate(): boolean {
+    const { maxPerSecond, concurrency, trackers, readMs } = this.#schedule;
+    return maxPerSecond !== undefined || concurrency < trackers.length || readMs > 0;
   }
 
   async respond(request: Request): Promise<Response> {
@@ -153,6 +190,7 @@ class Service extends Problems {
       throw error;
     } finally {
       facts.isUnderWay = false;
+      facts.endedAt = performance.now();
       this.#underWay -= 1;
     }
   }
@@ -193,7 +231,9 @@ class Service extends Problems {
       if (fate.kind === 'unknownTracker') return toResponse(NOT_FOUND);
       if (fate.kind === 'wrongKey') return toResponse(failure(401, 'auth_invalid_api_key'));
       const { retryAfterSeconds } = fate;
-      if (isResults) facts.waitsUntil = now + (retryAfterSeconds ?? 0) * 1_000;
+      // A 429 without the header asks for a second.
+      const waitSeconds = retryAfterSeconds ?? (fate.kind === 'tooMany' ? 1 : 0);
+      if (isResults) facts.waitsUntil = now + waitSeconds * 1_000;
       const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
       return toResponse({ ...failure(fate.kind === 'tooMany' ? 429 : 503, 'processing_error'), headers });
     }
@@ -213,30 +253,29 @@ class Source {
   isOpen = false;
   readonly failure = new Error('the source fails');
   readonly #schedule: Schedule;
-  readonly #trackers: readonly TrackerToPoll[];
+  readonly #facts: readonly Facts[];
 
-  constructor(schedule: Schedule, all: readonly Facts[]) {
+  constructor(schedule: Schedule, facts: readonly Facts[]) {
     this.#schedule = schedule;
-    this.#trackers = all.map(({ id, known }, index) => ({
-      id,
-      knownKeys: [...known].map((eventId) => buildEventKey({ trackerId: id }, { eventId })),
-      initialDelayMs: schedule.trackers[index]?.initialDelayMs,
-    }));
+    this.#facts = facts;
   }
 
   open(): Iterable<TrackerToPoll> | AsyncIterable<TrackerToPoll> {
     const { sourceDelayMs, sourceEnd } = this.#schedule;
     if (sourceDelayMs === undefined) return this.#list();
-    const trackers = this.#trackers.values();
+    const trackers = this.#facts.values();
     const next = async (): Promise<IteratorResult<TrackerToPoll>> => {
       this.isOpen = true;
       await pause(sourceDelayMs);
-      const result = trackers.next();
-      if (!result.done) return result;
+      const { done, value } = trackers.next();
+      if (!done) {
+        noteAdded(value);
+        return { done: false, value: toTracker(value) };
+      }
       if (sourceEnd === 'hangs') await new Promise<never>(() => {});
       this.isOpen = false;
       if (sourceEnd === 'throws') throw this.failure;
-      return result;
+      return { done, value };
     };
     const close = async (): Promise<IteratorResult<TrackerToPoll>> => {
       this.isOpen = false;
@@ -248,7 +287,10 @@ class Source {
   *#list(): Generator<TrackerToPoll> {
     this.isOpen = true;
     try {
-      yield* this.#trackers;
+      for (const facts of this.#facts) {
+        noteAdded(facts);
+        yield toTracker(facts);
+      }
       if (this.#schedule.sourceEnd === 'throws') throw this.failure;
     } finally {
       this.isOpen = false;
@@ -259,10 +301,13 @@ class Source {
 /** Plays a schedule; rejects if an update is wrong or missing, or a request was not allowed. */
 async function play(input: Schedule): Promise<void> {
   const { limit, retries, sourceEnd, sourceDelayMs, leavesAfter, readMs } = input;
-  const { intervalMs, maxPerSecond, concurrency, maxConsecutiveErrors, maxDurationMs } = input;
+  const { maxPerSecond, concurrency, maxConsecutiveErrors, maxDurationMs } = input;
   const all = makeFacts(input.trackers);
   const service = new Service(input, all);
-  const source = new Source(input, all);
+  const source = new Source(
+    input,
+    all.filter((_, index) => input.trackers[index]?.addedAtMs === null),
+  );
   const { client } = makeClient((request) => service.respond(request), {
     rateLimit: { limits: { 'trackers.results': limit, 'trackers.get': limit } },
     retry: { retries },
@@ -281,15 +326,23 @@ async function play(input: Schedule): Promise<void> {
   const timer = abortsAtMs === undefined ? undefined : setTimeout(abort, abortsAtMs);
   const startedAt = performance.now();
   const stream = client.trackers.pollMany(source.open(), {
-    ...{ intervalMs, maxPerSecond, concurrency, maxConsecutiveErrors, signal },
+    intervalMs: ({ id }) => all.find((facts) => facts.id === id)?.intervalMs ?? 0,
+    ...{ maxPerSecond, concurrency, maxConsecutiveErrors, signal },
     ...(maxDurationMs !== undefined && { maxDurationMs }),
   });
-  for (const [index, { deletedAtMs }] of input.trackers.entries()) {
+  for (const [index, { addedAtMs, deletedAtMs }] of input.trackers.entries()) {
     const facts = all[index];
-    if (deletedAtMs === null || facts === undefined) continue;
-    void pause(deletedAtMs).then(() => {
-      if (stream.delete(facts.id)) facts.isOver = true;
-    });
+    if (facts === undefined) continue;
+    if (addedAtMs !== null)
+      void pause(addedAtMs).then(() => {
+        if (service.isOver) return;
+        service.note(stream.add(toTracker(facts)), () => `${facts.id} was not added`);
+        noteAdded(facts);
+      });
+    if (deletedAtMs !== null)
+      void pause(deletedAtMs).then(() => {
+        if (stream.delete(facts.id)) facts.isOver = true;
+      });
   }
 
   let updates = 0;
@@ -320,7 +373,7 @@ async function play(input: Schedule): Promise<void> {
   }
   if (updates === leavesAfter || (maxDurationMs !== undefined && tookMs >= maxDurationMs)) return;
   must(sourceEnd === 'ends' || (sourceEnd === 'hangs' && sourceDelayMs === undefined), () => 'no error');
-  const open = all.filter(({ isOver }) => !isOver);
+  const open = all.filter(({ isOver, firstDueAt }) => firstDueAt !== undefined && !isOver);
   must(open.length === 0, () => `the stream ended before ${printed(open)}`);
 }
 

@@ -11,7 +11,7 @@ export interface RawResponse {
 export interface RawServer {
   readonly origin: string;
   response: RawResponse;
-  /** Stops listening. A connection that the client leaves open stays, and `ProcessGuard` finds it. */
+  /** Stops listening. A connection that the client leaves open stays, and `checkResources` finds it. */
   stop(): void;
 }
 

@@ -1,16 +1,19 @@
-// Feeds broken and hostile input to the package until the time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
-// inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
+// Feeds random schedules and hostile input to the package until the time is over: `npm run test:fuzz -- --minutes 10`. Every batch
+// of inputs is decided by one seed; `--seed N --property NAME` runs that batch again. `npm test` runs one batch of each property.
 import { inspect, parseArgs } from 'node:util';
+import { bodyForms } from './body-forms.ts';
 import { bulkSchedules } from './bulk-schedules.ts';
 import { functions } from './functions.ts';
-import { limiterSchedules, redisLimiterSchedules } from './limiter-schedules.ts';
+import { drawSeed } from './harness.ts';
+import { limiterSchedules } from './limiter-schedules.ts';
 import { pollingSchedules } from './polling-schedules.ts';
+import { redisLimiterSchedules } from './redis-limiter-schedules.ts';
 import { responses } from './responses.ts';
 import { webhookSchedules } from './webhook-schedules.ts';
 import { webhooks } from './webhooks.ts';
 
 const ALL = [
-  ...[responses, webhooks, functions],
+  ...[responses, webhooks, bodyForms, functions],
   ...[webhookSchedules, bulkSchedules, pollingSchedules, limiterSchedules, redisLimiterSchedules],
 ];
 const MAX_REPORT_LENGTH = 4_000;
@@ -20,7 +23,7 @@ const { values } = parseArgs({
 });
 const going = new Set(ALL.filter(({ name }) => values.property === undefined || values.property === name));
 const minutes = Number(values.minutes ?? (values.seed === undefined ? 1 : 0));
-const firstSeed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(values.seed);
+const firstSeed = values.seed === undefined ? drawSeed() : Number(values.seed);
 if (going.size === 0 || !(minutes >= 0) || !Number.isSafeInteger(firstSeed)) {
   const names = ALL.map(({ name }) => name).join(', ');
   console.error(
@@ -43,8 +46,7 @@ do {
       // A property that failed is not tried again; the others go on.
       going.delete(property);
       process.exitCode = 1;
-      console.error(`FAILED ${property.name}: ${inspect(error).slice(0, MAX_REPORT_LENGTH)}`);
-      console.error(`Again: npm run test:fuzz -- --property ${property.name} --seed ${seed}\n`);
+      console.error(`FAILED ${property.name}: ${inspect(error).slice(0, MAX_REPORT_LENGTH)}\n`);
     });
     tookMs.set(property, performance.now() - startedAt);
   }

@@ -133,6 +133,13 @@ test.each<[string, number, unknown]>([
   expect(response.statusCode).toBe(status);
 });
 
+test('an empty body that a parser turned into an object → 400, as for the empty body itself', async () => {
+  const incoming = Object.assign(await readRequest(), { body: {} });
+  incoming.headers['content-length'] = '0';
+  const response = await receive(incoming, makeHandler({ onRefused: () => {} }));
+  expect(response.statusCode).toBe(400);
+});
+
 describe('a body that other code has read and not kept', () => {
   const isMisread = expect.objectContaining({
     name: 'ConfigurationError',
