@@ -34,7 +34,7 @@ const OWN_TESTS: Readonly<Record<string, string>> = {
 };
 
 /** Leaves out the tests of documents, scripts and the command, because those tests notice no more changes. */
-const ALL_TESTS = `test/{*,{${[...FOLDERS, 'contract', 'opentelemetry', 'resources'].join()}}/**/*}.test.ts`;
+const ALL_TESTS = `test/{*,{${[...FOLDERS, 'contract', 'fuzz', 'opentelemetry', 'resources'].join()}}/**/*}.test.ts`;
 
 /** Lists the source files of a folder, or of the root of `src` itself. */
 function listSources(part: string): string[] {

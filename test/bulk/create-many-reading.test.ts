@@ -127,22 +127,6 @@ describe('reading of inputs', () => {
 });
 
 describe('leaving the loop', () => {
-  test('break → nothing more is sent, and return() of the source is called', async () => {
-    const { client, sent } = bulkService();
-    const returned = vi.fn();
-    function* inputs() {
-      try {
-        yield* makeInputs(1000);
-      } finally {
-        returned();
-      }
-    }
-    for await (const _ of client.trackers.createMany(inputs(), { chunkSize: 10, concurrency: 1 })) break;
-    await settled();
-    expect(sent).toHaveLength(1);
-    expect(returned).toHaveBeenCalledOnce();
-  });
-
   test('return() before the first read → nothing is read or sent', async () => {
     const { client, sent } = bulkService();
     const next = vi.fn();

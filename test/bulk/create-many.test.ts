@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type BulkSummary, ConfigurationError, type TrackerInput } from '../../src/index.ts';
-import { deferred } from '../support/deferred.ts';
 import {
   bulkResponse,
   bulkService,
@@ -31,17 +30,6 @@ describe('chunks', () => {
     expect(sent.map((chunk) => chunk.length)).toEqual(sizes);
     const expected = inputs.map((input, index) => ({ index, input, status: 'created' }));
     expect(outcomes).toMatchObject(expected);
-  });
-
-  test('a response to the second chunk first → outcomes in the order of the inputs', async () => {
-    const chunk = deferred();
-    const respond = async (inputs: readonly TrackerInput[], request: number) => {
-      if (request === 1) await chunk.promise;
-      else chunk.resolve();
-      return created(inputs);
-    };
-    const { outcomes } = await createAll(respond, makeInputs(6), { chunkSize: 2 });
-    expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });
 

@@ -54,6 +54,8 @@ const delivery = fc.record({
     fc.tuple(fc.constantFrom('t1', 't2'), fc.array(fc.constantFrom('e1', 'e2', 'e3'), { maxLength: 3 })),
     { minLength: 1, maxLength: 2 },
   ),
+  /** The webhook comes so many times at once. */
+  copies: fc.constantFrom(1, 1, 2, 3),
 });
 type Delivery = Made<typeof delivery>;
 
@@ -104,6 +106,8 @@ interface Attempt {
   readonly keys: readonly string[];
   /** The number of events in the body, repeated ones included. */
   readonly events: number;
+  /** The keys whose callback was called. */
+  readonly begun: Set<string>;
   handled: number;
   deadLettered: number;
 }
@@ -144,6 +148,15 @@ class Facts extends Problems {
     this.#troubled.add(key);
     const lease = this.#leases.get(key);
     if (lease?.receiver === receiver) lease.isTroubled = true;
+  }
+
+  /** The later events of a message wait while another delivery handles an earlier one. */
+  checkTurn(key: string, earlier: readonly string[], { begun }: Attempt): void {
+    begun.add(key);
+    const rival = [...this.#runs].find(
+      ({ lease }) => !lease.isTroubled && earlier.includes(lease.key) && !begun.has(lease.key),
+    );
+    this.note(rival === undefined, () => `a callback of ${key} while that of ${rival?.lease.key} runs`);
   }
 
   start(key: string, receiver: Receiver, attempt: number): Run | undefined {
@@ -410,24 +423,40 @@ async function play(input: Schedule): Promise<void> {
               handleEvents(receiver, context.keys, context, findAttempt(message)),
           }
         : {
-            onEvent: (_, context) =>
-              handleEvents(receiver, [context.key], context, findAttempt(context.message)),
+            onEvent: ({ eventId }, context) => {
+              const { key, message } = context;
+              const sent = findAttempt(message);
+              const ids = message.events.map((event) => String(event.eventId));
+              const earlier = ids.filter((id) => id < String(eventId));
+              const { trackerId } = message.tracker;
+              const keys = earlier.map((id) => buildKey(String(trackerId), id));
+              if (sent !== undefined) facts.checkTurn(key, keys, sent);
+              return handleEvents(receiver, [key], context, sent);
+            },
           }),
     });
   }
 
   const receivers = Array.from({ length: input.receivers }, () => new Receiver(buildHandler));
 
-  /** Sends a webhook until it gets a 200. */
-  async function deliver({ receiver: first, retryMs, trackings }: Delivery): Promise<void> {
+  /** Sends a webhook until each of its copies gets a 200. */
+  async function deliver(sent: Delivery): Promise<void> {
+    const copies = Array.from({ length: sent.copies }, (_, copy) => ({
+      ...sent,
+      receiver: sent.receiver + copy,
+    }));
+    await Promise.all(copies.map(deliverOnce));
+  }
+
+  async function deliverOnce({ receiver: first, retryMs, trackings }: Delivery): Promise<void> {
     const keys = trackings.flatMap(([id, eventIds]) => eventIds.map((eventId) => buildKey(id, eventId)));
     for (let tries = 0; ; tries += 1) {
       const receiver = receivers[(first + tries) % receivers.length];
-      const sent = { keys, events: keys.length, handled: 0, deadLettered: 0 };
+      const sent = { keys, events: keys.length, begun: new Set<string>(), handled: 0, deadLettered: 0 };
       const messageId = String(attempts.size);
       attempts.set(messageId, sent);
       const items = trackings.map(([id, eventIds]) => ({
-        ...tracking(id, ...eventIds),
+        ...tracking(id, ...eventIds.map(toEvent)),
         metadata: { messageId, topic: 'tracking/events' },
       }));
       const respond = async () => {
@@ -467,6 +496,11 @@ async function play(input: Schedule): Promise<void> {
   ]);
   // Redeliveries after the end find everything done.
   await Promise.all(input.deliveries.map(deliver));
+}
+
+/** The ids are in the order of the times. */
+function toEvent(eventId: string) {
+  return { eventId, occurrenceDatetime: `2026-03-04T0${eventId.slice(1)}:00:00Z` };
 }
 
 function buildKey(trackerId: string, eventId: string): string {

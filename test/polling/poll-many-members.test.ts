@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { TrackerPolls } from '../../src/index.ts';
 import {
@@ -106,38 +105,6 @@ describe('add and delete', () => {
     await pass(0);
     expect(reading.end).toEqual({});
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('any intervals, additions and deletions → every tracker is polled exactly at its interval', async () => {
-    // Polls happen at even milliseconds and deletions at odd ones, because fake timers drop fractions of a millisecond.
-    const evenMs = (min: number, max: number) =>
-      fc.integer({ min: min / 2, max: max / 2 }).map((half) => half * 2);
-    const trackers = fc.array(
-      fc.record({
-        intervalMs: evenMs(1000, 9000),
-        addedAt: evenMs(0, 10_000),
-        deletedAt: evenMs(0, 20_000),
-      }),
-      { maxLength: 25 },
-    );
-    await fc.assert(
-      fc.asyncProperty(trackers, async (all) => {
-        const intervalMs = ({ id }: { id: string }) => all[Number(id)]?.intervalMs ?? 60_000;
-        const { stream, listStarts } = startPollMany(nothingNew, ['first'], { intervalMs, concurrency: 100 });
-        for (const [index, { addedAt, deletedAt }] of all.entries()) {
-          setTimeout(() => stream.add(String(index)), addedAt);
-          setTimeout(() => stream.delete(String(index)), addedAt + deletedAt + 1);
-        }
-        await pass(30_000);
-        for (const [index, { intervalMs, addedAt, deletedAt }] of all.entries()) {
-          const count = Math.floor(Math.min(deletedAt, 30_000 - addedAt) / intervalMs);
-          const times = Array.from({ length: count }, (_, poll) => addedAt + (poll + 1) * intervalMs);
-          expect(listStarts(String(index))).toEqual(times);
-        }
-        await stream.return();
-      }),
-      { numRuns: 30 },
-    );
   });
 });
 

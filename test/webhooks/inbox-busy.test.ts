@@ -140,26 +140,6 @@ test.each([
   expect(report).toMatchObject({ outcome: 'busy', retryAfterMs: 10_000 });
 });
 
-test('one webhook of ten events, delivered twice at once → no two callbacks overlap, and each event is handled once', async () => {
-  const ids = Array.from({ length: 10 }, (_, index) => `e${100 + index}`);
-  const inbox = makeInbox();
-  const handled: unknown[] = [];
-  let running = 0;
-  let overlaps = 0;
-  const onEvent = async ({ eventId }: { eventId?: unknown }) => {
-    if (running > 0) overlaps += 1;
-    running += 1;
-    await new Promise((resolve) => setTimeout(resolve, 130));
-    running -= 1;
-    handled.push(eventId);
-  };
-  const body = payload(tracking('t1', ...ids));
-  const deliveries = Promise.all([inbox.process(body, onEvent), inbox.process(body, onEvent)]);
-  await vi.advanceTimersByTimeAsync(10_000);
-  expect((await deliveries).map(({ outcome }) => outcome)).toEqual(['done', 'done']);
-  expect({ handled, overlaps }).toEqual({ handled: ids, overlaps: 0 });
-});
-
 describe('an abort', () => {
   test('an abort while a callback runs → handled events are committed at once, the others are free, both before it ends', async () => {
     const store = new ScriptedStore();
