@@ -20,7 +20,7 @@ import { Problems, pause, scheduleProperty } from './virtual-time.ts';
 /** The sender gives a request up after this time. */
 const SENDER_TIMEOUT_MS = 15_000;
 const COMMAND_TIMEOUT_MS = 2_000;
-const LIMIT_MS = 24 * 3_600_000;
+const LIMIT_MS = 3_600_000;
 
 /**
  * What happens to one call of the store:
