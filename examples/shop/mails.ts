@@ -26,12 +26,7 @@ const MARK = 'UPDATE mails SET sent_at = now() WHERE order_id = $1 AND milestone
  * @param signal - ends the round after the mail that is being sent
  * @param send - calls your mail service
  */
-export async function sendMails(
-  db: Database,
-  shopUrl: string,
-  signal?: AbortSignal,
-  send = printMail,
-): Promise<void> {
+export async function sendMails(db: Database, shopUrl: string, signal?: AbortSignal, send = printMail) {
   while (!signal?.aborted) {
     const [due] = await db.query<{ milestone: string; id: string; number: string; email: string }>(TAKE);
     if (due === undefined) return;
