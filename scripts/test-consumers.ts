@@ -1,7 +1,8 @@
 // Tests the package as its users get it: installs it in each way of test/consumers/installs.ts; then packs it, installs the
 // tarball into each app of test/consumers/apps.ts, and runs the app's own tests. An app that names a `recipe` gets the files of
-// that page of docs/recipes. Names of apps as arguments run only these; the installs have the name `installs`. Ends with the count.
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+// that page of docs/recipes, and an app that names an `example` is a copy of that folder. Names of apps as arguments run only these;
+// the installs have the name `installs`. Ends with the count.
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { APPS, type App } from '../test/consumers/apps.ts';
@@ -12,15 +13,19 @@ import { run } from './support/run.ts';
 import { installRuntime } from './support/runtimes.ts';
 
 const CONSUMERS = fileURLToPath(new URL('../test/consumers', import.meta.url));
+const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 const HERE = `${process.platform} ${process.arch}`;
 
 async function prove(name: string, app: App, scratch: string): Promise<void> {
   const startedAt = performance.now();
-  const { recipe, system = HERE, node: major = '20', manifest } = app;
+  const { recipe, example, system = HERE, node: major = '20', manifest } = app;
   if (system !== HERE) return noteSkipped(`${name} runs on ${system}, this is ${HERE}`);
   const folder = join(scratch, name);
   await cp(join(CONSUMERS, app.folder ?? name), folder, { recursive: true });
-  const dependencies = { 'tracking-client': 'file:../tracking-client.tgz', ...app.dependencies };
+  if (example !== undefined) await cp(join(EXAMPLES, example), folder, { recursive: true });
+  const own = example === undefined ? {} : JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const packed = { 'tracking-client': 'file:../tracking-client.tgz' };
+  const dependencies = { ...own.dependencies, ...own.devDependencies, ...packed, ...app.dependencies };
   const fields = { private: true, type: 'module', scripts: { test: app.test }, dependencies, ...manifest };
   await writeFile(join(folder, 'package.json'), JSON.stringify({ name, ...fields }, undefined, 2));
   if (recipe !== undefined) await writeRecipe(recipe, folder);

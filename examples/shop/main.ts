@@ -1,4 +1,5 @@
 // Starts the parts of the shop that the command line names, or all of them, and ends them on SIGTERM.
+// npm does not pass SIGTERM on, so in production run `node --import tsx main.ts` instead of `npm start`.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,7 +2,7 @@
 import type { TrackerInput, TrackingClient } from 'tracking-client';
 import type { Database } from './database.ts';
 
-/** The service has refused this input, so it would refuse it again. */
+/** The client or the service refuses this input, and would refuse it again. */
 const REFUSALS = ['validation_error', 'missing_mandatory_field', 'parsing_error', 'shipping_date_outdated'];
 /** The id of the order has a tracker with other data, which only a mistake in the shop can cause. */
 const CONFLICTS = ['tracker_conflict', 'request_conflict'];
@@ -40,7 +40,7 @@ export async function createTrackers(db: Database, client: TrackingClient, signa
     const isConflict = codes.some((code) => CONFLICTS.includes(code));
     if (status === 'created' || status === 'existing') {
       await db.query('UPDATE orders SET has_tracker = true WHERE id = $1', [id]);
-    } else if (status === 'invalid' || isConflict || codes.some((code) => REFUSALS.includes(code))) {
+    } else if (isConflict || codes.some((code) => REFUSALS.includes(code))) {
       await db.query('UPDATE orders SET refused = $2 WHERE id = $1', [id, reason]);
       if (isConflict) problem ??= `Order ${id} has a tracker with other data: ${reason}`;
     } else if (codes.some((code) => STOPS.includes(code))) {

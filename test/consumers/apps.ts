@@ -3,6 +3,8 @@
 export interface App {
   /** Its folder here. Default: its name. */
   readonly folder?: string;
+  /** Copies this folder of examples/ into the app, and adds its dependencies. */
+  readonly example?: string;
   /** Writes the files of this page of docs/recipes into the app. */
   readonly recipe?: string;
   /** The major version of Node that it needs. Default 20. */
@@ -118,6 +120,7 @@ export const APPS: Readonly<Record<string, App>> = {
       'playwright-core': '^1.59.0',
     },
   },
+  shop: { example: 'shop', test: `tsc && ${NODE_TEST}` },
   'vitest-dom': {
     test: 'vitest run',
     dependencies: { 'happy-dom': '^20.0.0', jsdom: '^27.0.0', vitest: '^4.1.12' },
