@@ -20,7 +20,6 @@ ORDER BY refused IS NULL, placed_at DESC LIMIT 200`;
 
 const isText = (value: unknown) => typeof value === 'string' && value !== '';
 
-/** @param staffToken - the bearer token of the staff */
 export function webRoutes(db: Database, staffToken: string): Hono {
   const app = new Hono();
 
