@@ -7,7 +7,7 @@ const REFUSALS = ['validation_error', 'missing_mandatory_field', 'parsing_error'
 /** The id of the order has a tracker with other data, which only a mistake in the shop can cause. */
 const CONFLICTS = ['tracker_conflict', 'request_conflict'];
 /** No other order would get a tracker now. */
-const STOPS = ['quota_limit_reached', 'no_active_subscription'];
+const STOPS = ['quota_limit_reached', 'no_active_subscription', 'auth_invalid_api_key'];
 
 /**
  * Whatever fails or dies is tried again after 30 seconds. Until then the order is taken, so no two requests for it run at once. The
