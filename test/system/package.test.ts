@@ -176,6 +176,7 @@ describe('the package', () => {
       ...RECIPES,
       'docs/service.md',
       'docs/shipments.md',
+      'docs/shop.md',
       'docs/testing.md',
       'docs/troubleshooting.md',
       'docs/versions.md',

@@ -1,4 +1,4 @@
-// docs/recipes/reconcile.md with its programs as processes of their own, on a fake service and a mail service in this process.
+// docs/recipes/reconcile.md with its programs as processes of their own, on a fake service in this process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -50,10 +50,6 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   let tables: pg.Pool;
   let fake: FakeTrackingService;
   let client: TrackingClient;
-  /** The idempotency keys of the requests to the mail service. */
-  let emails: string[];
-  /** The mail service waits for it before it responds. */
-  let mailGate: Promise<void>;
   let removeFolder: () => Promise<void>;
 
   beforeAll(async () => {
@@ -65,7 +61,7 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
     const patient = code.replace('{ pool: storePool }', '{ pool: storePool, commandTimeoutMs: 10_000 }');
     expect(patient).not.toBe(code);
     await writeFile(orders, patient);
-    for (const name of ['server', 'reconcile', 'emails'])
+    for (const name of ['server', 'reconcile'])
       programs.set(name, await bundled(join(folder, `src/${name}.ts`)));
   });
   afterAll(() => removeFolder());
@@ -80,25 +76,12 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
     const { baseUrl, apiKey, fetch } = fake;
     client = new TrackingClient({ baseUrl, apiKey, fetch, rateLimit: false });
     const service = await fake.listen();
-    emails = [];
-    mailGate = Promise.resolve();
-    const mailService = await listening(
-      createServer(async ({ headers }, response) => {
-        emails.push(`${headers['idempotency-key']}`);
-        await mailGate;
-        response.end();
-      }),
-    );
-    cleanUps.push(
-      () => service.close(),
-      () => mailService.close(),
-    );
+    cleanUps.push(() => service.close());
     env = {
       DATABASE_URL: url,
       TRACKING_BASE_URL: service.url,
       TRACKING_API_KEY: apiKey,
       TRACKING_WEBHOOK_SECRET: SECRET,
-      MAIL_URL: `http://127.0.0.1:${mailService.port}/`,
     };
   });
   afterEach(async () => {
@@ -106,7 +89,7 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
-  function start(name: 'server' | 'reconcile' | 'emails', more: NodeJS.ProcessEnv = {}): Program {
+  function start(name: 'server' | 'reconcile', more: NodeJS.ProcessEnv = {}): Program {
     const program = spawn(process.execPath, [programs.get(name) ?? ''], {
       env: { ...process.env, ...env, ...more },
     });
@@ -214,7 +197,7 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   }
 
   it(
-    'webhooks lost, tripled and late, a receiver and a job killed → each event and each e-mail once, the last status',
+    'webhooks lost, tripled and late, a receiver and a job killed → each event once, the last status',
     async () => {
       const all = await ship('all-webhooks', LATE_SCAN);
       const some = await ship('some-webhooks', LATE_SCAN);
@@ -238,9 +221,8 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
       const next = await startServer();
       await deliver(next.url, [...late.toReversed(), ...killed, ...some]);
       expect([await next.end('SIGTERM'), next.lines], next.lines.join('\n')).toEqual([0, []]);
-      await expectSuccess(start('emails'));
 
-      const orders = await query<{ id: string; status: string }>(
+      const orders = await query(
         `SELECT id, status, array(
           SELECT event->>'eventId' FROM order_events WHERE order_id = id ORDER BY 1
         ) AS events FROM orders ORDER BY id`,
@@ -255,8 +237,6 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
         { id: 'on-its-way', status: 'in_transit', events: ['e1'] },
         { id: 'some-webhooks', ...delivered },
       ]);
-      const emailed = orders.filter(({ status }) => status === 'delivered');
-      expect(emails.toSorted()).toEqual(emailed.map(({ id }) => `delivered-${id}`));
     },
     TIMEOUT_MS,
   );
@@ -376,54 +356,19 @@ await describeWithPostgres('reconcile.md on a real PostgreSQL', (postgresUrl) =>
   );
 
   it(
-    'lost rows, after the keys of their events were deleted → the next run saves the events again, without a second e-mail',
+    'lost rows, after the keys of their events were deleted → the next run saves the events again',
     async () => {
       await ship('order-1', LATE_SCAN);
       await makeSilent();
       await expectSuccess(start('reconcile'));
-      await expectSuccess(start('emails'));
-      await query(`DELETE FROM order_events; UPDATE orders SET status = NULL, status_at = NULL, emailed = false;
+      await query(`DELETE FROM order_events; UPDATE orders SET status = NULL, status_at = NULL;
         DELETE FROM tracking_inbox WHERE key LIKE 'tracking/events:%';
         DELETE FROM handled_events WHERE key LIKE 'tracking/events:%';
         UPDATE orders SET stopped = false, heard_at = '-infinity'`);
       await passAnHour();
       await expectSuccess(start('reconcile'));
-      await expectSuccess(start('emails'));
       expect(await query('SELECT FROM order_events')).toHaveLength(3);
       expect(await query('SELECT status FROM orders')).toEqual([{ status: 'delivered' }]);
-      expect(emails).toEqual(['delivered-order-1']);
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'two programs send the same e-mail at once, and one after its key was deleted → one request to the mail service',
-    async () => {
-      await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
-      const opened = deferred();
-      mailGate = opened.promise;
-      const senders = [start('emails'), start('emails')];
-      await waitForLocks(1);
-      opened.resolve();
-      await expectSuccess(...senders);
-      await query('DELETE FROM handled_events');
-      await expectSuccess(start('emails'));
-      expect(emails).toEqual(['delivered-order-1']);
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'killed while the mail service responds → the e-mail is sent again with the same key',
-    async () => {
-      await query("INSERT INTO orders (id, status) VALUES ('order-1', 'delivered')");
-      mailGate = new Promise(() => {});
-      const killed = start('emails');
-      await waitFor(async () => expect(emails).toHaveLength(1));
-      await killed.end('SIGKILL');
-      mailGate = Promise.resolve();
-      await expectSuccess(start('emails'));
-      expect(emails).toEqual(['delivered-order-1', 'delivered-order-1']);
     },
     TIMEOUT_MS,
   );
