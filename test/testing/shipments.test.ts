@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
+import { deliveryEstimate } from '../../src/events/estimate.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
 import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
@@ -325,6 +327,56 @@ describe('fake.play', () => {
       expect(codes.filter((code) => code?.startsWith('customs_'))).toEqual(customs);
     },
   );
+
+  const inWindow = (date: string) => ({
+    from: `${date}T14:00:00`,
+    to: `${date}T20:00:00`,
+    source: 'courier',
+  });
+  const onDay = (date: string) => ({ from: date, to: date, source: 'service' });
+
+  it.each<[PlayName, unknown[]]>([
+    ['delivered', [onDay('2026-03-14'), onDay('2026-03-13'), inWindow('2026-03-13')]],
+    [
+      'exception',
+      [onDay('2026-03-14'), onDay('2026-03-13'), inWindow('2026-03-13'), onDay('2026-03-14'), undefined],
+    ],
+    [
+      'customs',
+      [
+        onDay('2026-03-14'),
+        onDay('2026-03-13'),
+        onDay('2026-03-16'),
+        onDay('2026-03-15'),
+        inWindow('2026-03-15'),
+      ],
+    ],
+  ])('%s → estimates that change in webhooks, and the last one in the results', async (name, estimates) => {
+    const { fake, createId, call, advance } = makeFake({ resultsDelayMs: 0 });
+    const id = await createId();
+    fake.play(NUMBER, name);
+    advance(7 * DAY_MS);
+    const told = fake.webhooks.pending.map(
+      ({ item }) => 'shipment' in item && deliveryEstimate(item.shipment),
+    );
+    expect(told.filter((estimate, index) => !isDeepStrictEqual(estimate, told[index - 1]))).toEqual(
+      estimates,
+    );
+    const { shipment } = (await call('GET', `/trackers/${id}/results`)).body.data.trackings[0];
+    expect(deliveryEstimate(shipment)).toEqual(estimates.at(-1));
+  });
+
+  it('a scenario, and an estimate that the test has set → the estimate of the test in each webhook', async () => {
+    const { fake, createId, advance } = makeFake({ resultsDelayMs: 0 });
+    await createId();
+    fake.shipment(NUMBER).update({ delivery: { estimatedDeliveryDate: '2026-04-01' } });
+    fake.play(NUMBER, 'customs');
+    advance(7 * DAY_MS);
+    const dates = fake.webhooks.pending.map(
+      ({ item }) => 'shipment' in item && item.shipment?.delivery?.estimatedDeliveryDate,
+    );
+    expect(new Set(dates)).toEqual(new Set(['2026-04-01']));
+  });
 
   it('never-found → no event, and tracking stops after 30 days', () => {
     const { fake, advance } = makeFake();

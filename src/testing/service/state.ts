@@ -7,6 +7,7 @@ import type { Shipment } from '../../schemas/tracking.ts';
 import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import {
+  buildEstimates,
   buildProof,
   buildResults,
   type EventInput,
@@ -235,11 +236,15 @@ export class FakeState {
     const steps = scenarios[name];
     const lengthMs = steps.at(-1)?.afterMs ?? 0;
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
-    for (const { afterMs, event, timeStyle } of steps) {
-      this.#schedule.add(startMs + afterMs / speed, (atMs) => {
-        if (event === 'stop') return this.stopTracking({ parcel }, atMs);
-        const occurrenceDatetime = formatTime(writtenStartMs + afterMs, timeStyle);
-        this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs, true);
+    for (const step of steps) {
+      this.#schedule.add(startMs + step.afterMs / speed, (atMs) => {
+        if ('stops' in step) return this.stopTracking({ parcel }, atMs);
+        if ('expectedHours' in step) {
+          parcel.estimates = buildEstimates(writtenStartMs, step.expectedHours);
+          return;
+        }
+        const occurrenceDatetime = formatTime(writtenStartMs + step.afterMs, step.timeStyle);
+        this.addEvents({ parcel }, [{ occurrenceDatetime, ...step.event }], atMs, true);
       });
     }
     this.now();
@@ -268,9 +273,11 @@ export class FakeState {
 
   #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
     if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
-    const shown = this.getParcel(tracker.trackingNumber).showEvents(known, getCouriers(tracker));
+    const parcel = this.getParcel(tracker.trackingNumber);
+    const shown = parcel.showEvents(known, getCouriers(tracker));
     const events = shown.filter((event) => mayDiscover(tracker, event));
     tracker.shipment.events.push(...events);
+    tracker.shipment.estimates = parcel.estimates;
     this.#pushEvents(tracker, events, atMs);
   }
 

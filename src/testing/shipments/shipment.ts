@@ -62,10 +62,17 @@ function toSourceCode(courierCode: string | null): string | null {
   return courierCode === null ? null : `${courierCode}-tracking`;
 }
 
+type Estimates = Pick<
+  NonNullable<Shipment['delivery']>,
+  'estimatedDeliveryDate' | 'courierEstimatedDeliveryDate'
+>;
+
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
   readonly events: TrackingEvent[] = [];
+  /** When the delivery is expected; a missing field is null in responses. */
+  estimates: Estimates = {};
   /** Fields that a test has set; they replace the values that come from events and trackers. */
   fields: Partial<Shipment> = {};
 
@@ -181,6 +188,7 @@ export function buildResults(state: ShipmentState, places: Places, events = stat
         estimatedDeliveryDate: null,
         courierEstimatedDeliveryDate: null,
         service: null,
+        ...state.estimates,
         ...state.fields.delivery,
       },
     },
@@ -232,11 +240,14 @@ const HOUR_MS = 3_600_000;
 /** The format of a step's time; real couriers use all of them (docs/service.md 2.5). */
 type TimeStyle = 'china' | 'utc' | 'local' | 'date';
 
-interface ScenarioStep {
-  readonly afterMs: number;
-  readonly event: EventInput | 'stop';
-  readonly timeStyle?: TimeStyle;
-}
+/** In hours after the start of the scenario: the service expects the delivery on that day, or the courier in that window. */
+type ExpectedHours = number | readonly [from: number, to: number] | 'unknown';
+
+type ScenarioStep = { readonly afterMs: number } & (
+  | { readonly event: EventInput; readonly timeStyle: TimeStyle }
+  | { readonly expectedHours: ExpectedHours }
+  | { readonly stops: true }
+);
 
 export const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
 export const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
@@ -253,22 +264,30 @@ function step(
   return { afterMs: hours * HOUR_MS, event: { ...place, statusMilestone, ...ownStatus }, timeStyle };
 }
 
+/** The webhook of the next event contains the new estimate. */
+function expectDelivery(hours: number, expectedHours: ExpectedHours): ScenarioStep {
+  return { afterMs: hours * HOUR_MS, expectedHours };
+}
+
 function stop(hours: number): ScenarioStep {
-  return { afterMs: hours * HOUR_MS, event: 'stop' };
+  return { afterMs: hours * HOUR_MS, stops: true };
 }
 
 const ROUTE: readonly ScenarioStep[] = [
   step(0, BEIJING, 'china', 'info_received'),
+  expectDelivery(5, 100),
   step(5, BEIJING, 'china', 'in_transit', 'transit_handover', 'Accepted at the post office'),
   step(14, BEIJING, 'local', 'in_transit', 'transit_origin_country_departure', 'Left the country of origin'),
+  expectDelivery(40, 76),
   step(40, SAN_RAFAEL, 'date', 'in_transit', 'destination_arrival', 'Arrived in the country of destination'),
 ];
 
-const OUT_FOR_DELIVERY = step(72, SAN_RAFAEL, 'utc', 'out_for_delivery');
-const FAILED_ATTEMPT = step(75, SAN_RAFAEL, 'utc', 'failed_attempt');
+const OUT_FOR_DELIVERY = [expectDelivery(72, [74, 80]), step(72, SAN_RAFAEL, 'utc', 'out_for_delivery')];
+const FAILED_ATTEMPT = [expectDelivery(75, 99), step(75, SAN_RAFAEL, 'utc', 'failed_attempt')];
 
 function delivery(hours: number): readonly ScenarioStep[] {
   return [
+    expectDelivery(hours, [hours + 2, hours + 8]),
     step(hours, SAN_RAFAEL, 'utc', 'out_for_delivery'),
     step(hours + 4, SAN_RAFAEL, 'utc', 'delivered'),
     stop(hours + 5),
@@ -285,13 +304,13 @@ export const scenarios = {
   /** Announced in San Rafael, because the courier of Beijing cannot be asked while `trackers.track` waits. */
   info_received: [step(0, SAN_RAFAEL, 'utc', 'info_received')],
   in_transit: ROUTE,
-  out_for_delivery: [...ROUTE, OUT_FOR_DELIVERY],
-  failed_attempt: [...ROUTE, OUT_FOR_DELIVERY, FAILED_ATTEMPT],
+  out_for_delivery: [...ROUTE, ...OUT_FOR_DELIVERY],
+  failed_attempt: [...ROUTE, ...OUT_FOR_DELIVERY, ...FAILED_ATTEMPT],
   /** A delivery fails, and the shipment is taken to a pickup point. */
   available_for_pickup: [
     ...ROUTE,
-    OUT_FOR_DELIVERY,
-    FAILED_ATTEMPT,
+    ...OUT_FOR_DELIVERY,
+    ...FAILED_ATTEMPT,
     step(79, SAN_RAFAEL, 'utc', 'available_for_pickup'),
   ],
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
@@ -299,8 +318,9 @@ export const scenarios = {
   /** A delivery fails, then the shipment is lost; then tracking stops. */
   exception: [
     ...ROUTE,
-    OUT_FOR_DELIVERY,
-    FAILED_ATTEMPT,
+    ...OUT_FOR_DELIVERY,
+    ...FAILED_ATTEMPT,
+    expectDelivery(120, 'unknown'),
     step(120, SAN_RAFAEL, 'utc', 'exception', 'exception_lost', 'The shipment is lost'),
     stop(121),
   ],
@@ -308,6 +328,7 @@ export const scenarios = {
   customs: [
     ...ROUTE,
     step(44, SAN_RAFAEL, 'local', 'in_transit', 'customs_received', 'Handed to customs'),
+    expectDelivery(48, 148),
     step(
       48,
       SAN_RAFAEL,
@@ -316,6 +337,7 @@ export const scenarios = {
       'customs_exception',
       'Held by customs: documents are missing',
     ),
+    expectDelivery(96, 124),
     step(96, SAN_RAFAEL, 'local', 'in_transit', 'customs_cleared', 'Cleared by customs'),
     ...delivery(120),
   ],
@@ -334,4 +356,13 @@ export function formatTime(atMs: number, style: TimeStyle = 'utc'): string {
   const text = new Date(atMs + offsetMs).toISOString().slice(0, 19);
   if (style === 'date') return text.slice(0, 10);
   return text + { china: '+08:00', utc: 'Z', local: '' }[style];
+}
+
+/** Writes an estimate: a day as a date, a window as local times. */
+export function buildEstimates(startMs: number, expectedHours: ExpectedHours): Estimates {
+  if (expectedHours === 'unknown') return {};
+  const write = (hours: number, style: TimeStyle) => formatTime(startMs + hours * HOUR_MS, style);
+  if (typeof expectedHours === 'number') return { estimatedDeliveryDate: write(expectedHours, 'date') };
+  const [from, to] = expectedHours;
+  return { courierEstimatedDeliveryDate: { from: write(from, 'local'), to: write(to, 'local') } };
 }
