@@ -1,5 +1,7 @@
 // The apps that `npm run test:consumers` installs the packed package into. The script writes the `package.json` of each.
 
+import { fileURLToPath } from 'node:url';
+
 export interface App {
   /** Its folder here. Default: its name. */
   readonly folder?: string;
@@ -24,6 +26,13 @@ const TSC =
 const SETTINGS =
   'TRACKING_BASE_URL=https://api.example.com/public/v1 TRACKING_API_KEY=any TRACKING_WEBHOOK_SECRET=whsec';
 const IN_SHOP = `cd shop && npm run build && npm test && ${SETTINGS} npm run test:e2e -- --testTimeout 30000`;
+
+const CLONE = fileURLToPath(new URL('../..', import.meta.url));
+const CHROMIUM = {
+  '@sparticuz/chromium': '^147.0.0',
+  'axe-core': '^4.14.1',
+  'playwright-core': '^1.59.0',
+};
 
 /** What `nest new` installs, without the linters, and what the recipe and its database need. */
 function nest(version: string, typeorm: string): Record<string, string> {
@@ -110,17 +119,13 @@ export const APPS: Readonly<Record<string, App>> = {
       typescript: '~5.9.3',
     },
   },
-  'page-in-chromium': {
-    recipe: 'page',
-    system: 'linux x64',
-    test: NODE_TEST,
-    dependencies: {
-      '@sparticuz/chromium': '^147.0.0',
-      'axe-core': '^4.14.1',
-      'playwright-core': '^1.59.0',
-    },
-  },
+  'page-in-chromium': { recipe: 'page', system: 'linux x64', test: NODE_TEST, dependencies: CHROMIUM },
   shop: { example: 'shop', test: `tsc && ${NODE_TEST}` },
+  'shop-in-chromium': {
+    system: 'linux x64',
+    test: `CLONE='${CLONE}' ${NODE_TEST}`,
+    dependencies: CHROMIUM,
+  },
   'vitest-dom': {
     test: 'vitest run',
     dependencies: { 'happy-dom': '^20.0.0', jsdom: '^27.0.0', vitest: '^4.1.12' },

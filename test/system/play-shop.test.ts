@@ -1,0 +1,84 @@
+// What `npm run shop` does in a terminal, with a week in a few seconds.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** @param seconds - the length of the week */
+async function playShop(seconds: number) {
+  const folder = await mkdtemp(join(tmpdir(), 'play-shop-test-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const child = spawn('npm', ['run', 'shop', '--', String(seconds)], {
+    cwd: ROOT,
+    detached: true, // a process group, as in a terminal
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const hasEnded = once(child, 'close');
+  onTestFinished(async () => {
+    endGroup(child, 'SIGTERM');
+    await hasEnded;
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  await expect.poll(() => output).toMatch(/Open this page.* http:\S+\n/);
+  const [page = ''] = /http:\S+/.exec(output) ?? [];
+  return {
+    child,
+    page,
+    readOutput: () => output,
+    /** Waits for the end, and returns the exit code. */
+    async waitForEnd(): Promise<unknown> {
+      const [code] = await hasEnded;
+      return code;
+    },
+    /** The folders of the shop that exist. `tsx` keeps a folder of its own. */
+    findFolders: async () => (await readdir(folder)).filter((name) => name.startsWith('play-shop')),
+  };
+}
+
+function endGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
+}
+
+it('npm run shop → sixty orders, mails about each status, refused orders with the reason, and nothing is left', async () => {
+  const { readOutput, waitForEnd, findFolders, page } = await playShop(8);
+  expect(await findFolders()).toHaveLength(1);
+  expect(await waitForEnd()).toBe(0);
+  const mails = readOutput().match(/^Mail to .*/gm) ?? [];
+  for (const words of [
+    'Announced',
+    'On its way',
+    'Out for delivery',
+    'Delivery was tried',
+    'Ready for pickup',
+    'Held up',
+  ])
+    expect(mails.filter((mail) => mail.includes(`: ${words}. http`))).not.toEqual([]);
+  expect(mails).toContain(`Mail to 1001@example.com: Your order 1001: Delivered. ${page}`);
+  expect(new Set(mails)).toHaveLength(mails.length);
+  expect(readOutput()).toMatch(/Order 1008 was refused: .* digits/);
+  expect(readOutput()).toMatch(
+    /60 orders after a week: Refused 3, Waiting for news 9, Ready for pickup 3, Delivered 36, Held up 9\n$/,
+  );
+  expect(await findFolders()).toEqual([]);
+  await expect(fetch(page)).rejects.toThrow();
+});
+
+it('npm run shop and Ctrl-C → ends with exit code 0, and nothing is left', async () => {
+  const { child, waitForEnd, readOutput, findFolders, page } = await playShop(600);
+  expect((await fetch(page)).status).toBe(200);
+  endGroup(child, 'SIGINT');
+  expect(await waitForEnd()).toBe(0);
+  expect(readOutput()).not.toMatch(/error/i);
+  expect(await findFolders()).toEqual([]);
+  await expect(fetch(page)).rejects.toThrow();
+});
