@@ -16,16 +16,11 @@ const WEEK_MS = Number(process.argv[2] ?? 60) * 1000;
 /** The orders are placed in this time. The longest scenario takes the rest of the week. */
 const PLACING_MS = (WEEK_MS * 40) / WEEK_HOURS;
 
+const SCENARIOS = ['customs', 'delivered', 'delivered', 'exception', 'delivered', 'never-found'] as const;
+
 const SECRET = 'whsec-example';
 const STAFF_TOKEN = 'staff-example';
 const STAFF = { authorization: `Bearer ${STAFF_TOKEN}`, 'content-type': 'application/json' };
-
-/** The parcel of an order: one in twenty has a mistake, and one in twenty waits for its recipient. */
-function buildTrackingNumber(index: number): string {
-  if (index % 20 === 7) return '123456789'; // a run of digits, which the service refuses
-  if (index % 20 === 11) return `SHIP24_SAMPLE_AVAILABLE_FOR_PICKUP_${100 + index}`;
-  return `LA${600_000_000 + index}NL`;
-}
 
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0);
@@ -36,8 +31,12 @@ async function findFreePort(): Promise<number> {
   return port;
 }
 
+const ending = new AbortController();
+const { signal } = ending;
+// npm passes on a signal that this program also gets from the terminal, so each signal can come twice.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => ending.abort());
+
 const fake = createFakeTrackingService({
-  play: ['customs', 'delivered', 'delivered', 'exception', 'delivered', 'never-found'],
   speed: (WEEK_HOURS * 3_600_000) / WEEK_MS,
   resultsDelayMs: 0,
 });
@@ -65,17 +64,19 @@ const shop = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), ma
 });
 shop.stdout.pipe(process.stdout);
 const hasEnded = once(shop, 'exit');
-
-const ending = new AbortController();
-const { signal } = ending;
 void hasEnded.then(() => ending.abort());
-// npm passes a signal on that this program has also got from the terminal, so it can come twice.
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => ending.abort());
 
-async function place(index: number): Promise<string> {
-  const number = String(1001 + index);
-  const parcel = { trackingNumber: buildTrackingNumber(index) };
-  const body = JSON.stringify({ number, email: `${number}@example.com`, parcel });
+/** Returns the tracking number of a new parcel. One in twenty has a mistake, and one in twenty waits for its recipient. */
+function sendParcel(index: number): string {
+  if (index % 20 === 7) return '123456789'; // the service refuses a run of digits
+  if (index % 20 === 11) return `SHIP24_SAMPLE_AVAILABLE_FOR_PICKUP_${100 + index}`;
+  const trackingNumber = `LA${600_000_000 + index}NL`;
+  fake.play(trackingNumber, SCENARIOS[index % SCENARIOS.length] ?? 'delivered');
+  return trackingNumber;
+}
+
+async function place(number: string, trackingNumber: string): Promise<string> {
+  const body = JSON.stringify({ number, email: `${number}@example.com`, parcel: { trackingNumber } });
   const response = await fetch(`${shopUrl}/staff/orders`, { method: 'POST', headers: STAFF, body, signal });
   const { page }: { page: string } = await response.json();
   return shopUrl + page;
@@ -83,11 +84,20 @@ async function place(index: number): Promise<string> {
 
 async function placeOrders(): Promise<void> {
   for (let index = 0; index < ORDERS; index += 1) {
-    const page = await place(index);
+    const number = String(1001 + index);
+    const trackingNumber = sendParcel(index);
+    const page = await place(number, trackingNumber);
     if (index === 0) console.log(`Open this page, and reload it while the week passes: ${page}\n`);
-    if (index % 10 === 5) await place(index); // somebody clicks twice
+    if (index % 10 === 5) await place(number, trackingNumber); // somebody clicks twice
     await sleep(PLACING_MS / ORDERS, undefined, { signal });
   }
+}
+
+/** Waits until the shop has nothing to do: its jobs run once a second. */
+async function waitForSilence(): Promise<void> {
+  const prints = () =>
+    once(shop.stdout, 'data', { signal: AbortSignal.any([signal, AbortSignal.timeout(3_000)]) });
+  while (!signal.aborted && (await prints().then(Boolean, () => false)));
 }
 
 interface ListedOrder {
@@ -124,11 +134,11 @@ try {
   try {
     await placeOrders();
     await sleep(WEEK_MS - PLACING_MS, undefined, { signal });
+    await waitForSilence();
+    await printOrders();
   } finally {
     await stopSending();
   }
-  await sleep(2_000, undefined, { signal }); // the shop looks for mails every second
-  await printOrders();
 } catch (error) {
   if (!signal.aborted) throw error;
 } finally {

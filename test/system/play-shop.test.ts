@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 
+/** A busy machine takes minutes to start five processes and a database. */
+const TIMEOUT_MS = 300_000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @param seconds - the length of the week */
@@ -29,7 +31,7 @@ async function playShop(seconds: number) {
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
-  await expect.poll(() => output).toMatch(/Open this page.* http:\S+\n/);
+  await expect.poll(() => output, { timeout: TIMEOUT_MS }).toMatch(/Open this page.* http:\S+\n/);
   const [page = ''] = /http:\S+/.exec(output) ?? [];
   return {
     child,
@@ -49,31 +51,32 @@ function endGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Si
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
 }
 
-it('npm run shop → sixty orders, mails about each status, refused orders with the reason, and nothing is left', async () => {
-  const { readOutput, waitForEnd, findFolders, page } = await playShop(8);
+it('npm run shop → sixty orders, one mail for each status, refused orders with the reason, and nothing is left', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const { readOutput, waitForEnd, findFolders, page } = await playShop(6);
   expect(await findFolders()).toHaveLength(1);
   expect(await waitForEnd()).toBe(0);
   const mails = readOutput().match(/^Mail to .*/gm) ?? [];
-  for (const words of [
-    'Announced',
-    'On its way',
-    'Out for delivery',
-    'Delivery was tried',
-    'Ready for pickup',
-    'Held up',
-  ])
-    expect(mails.filter((mail) => mail.includes(`: ${words}. http`))).not.toEqual([]);
   expect(mails).toContain(`Mail to 1001@example.com: Your order 1001: Delivered. ${page}`);
-  expect(new Set(mails)).toHaveLength(mails.length);
+  expect(new Set(mails).size).toBe(mails.length);
+  for (const [count, words] of [
+    [38, 'Delivered'],
+    [8, 'Held up'],
+    [3, 'Ready for pickup'],
+  ] as const)
+    expect(mails.filter((mail) => mail.includes(`: ${words}. http`))).toHaveLength(count);
   expect(readOutput()).toMatch(/Order 1008 was refused: .* digits/);
   expect(readOutput()).toMatch(
-    /60 orders after a week: Refused 3, Waiting for news 9, Ready for pickup 3, Delivered 36, Held up 9\n$/,
+    /60 orders after a week: Refused 3, Waiting for news 8, Delivered 38, Held up 8, Ready for pickup 3\n$/,
   );
   expect(await findFolders()).toEqual([]);
   await expect(fetch(page)).rejects.toThrow();
 });
 
-it('npm run shop and Ctrl-C → ends with exit code 0, and nothing is left', async () => {
+it('npm run shop and Ctrl-C → ends with exit code 0, and nothing is left', {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const { child, waitForEnd, readOutput, findFolders, page } = await playShop(600);
   expect((await fetch(page)).status).toBe(200);
   endGroup(child, 'SIGINT');
