@@ -34,6 +34,7 @@ async function findFreePort(): Promise<number> {
 const ending = new AbortController();
 const { signal } = ending;
 // npm passes on a signal that this program also gets from the terminal, so each signal can come twice.
+// package.json does not run this with the command `tsx`, which kills a program that is not fast enough to respond to a signal.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => ending.abort());
 
 const fake = createFakeTrackingService({
