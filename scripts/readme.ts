@@ -1,18 +1,26 @@
-// Writes the generated parts of documents: how to install the package, the endpoints and the options from the sources, the figures
+// Writes the generated parts of documents: how to install and upgrade the package, where to report, the endpoints and the options from the sources, the figures
 // from the last results of bench/. Draws the pictures of these figures, too. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { FIGURES, PICTURES } from './readme/figures.ts';
-import { installSteps } from './readme/install.ts';
+import { installSteps, reportSteps, upgradeSteps } from './readme/install.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 import { IS_PUBLISHED } from './support/published.ts';
 
 /** These documents have generated parts. */
-export const DOCUMENTS = ['README.md', 'docs/options.md', 'docs/benchmarks.md'];
+export const DOCUMENTS = [
+  'README.md',
+  'SECURITY.md',
+  'docs/options.md',
+  'docs/benchmarks.md',
+  'docs/versions.md',
+];
 
 /** Maps the name in the two marks around a generated part to the function that writes it. */
 export const PARTS: typeof FIGURES = {
   install: () => installSteps(IS_PUBLISHED),
+  upgrade: () => upgradeSteps(IS_PUBLISHED),
+  reporting: () => reportSteps(IS_PUBLISHED),
   endpoints: endpointTable,
   options: optionTables,
   ...FIGURES,

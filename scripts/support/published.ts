@@ -1,2 +1,2 @@
-/** Whether the package is on npm. The section "Install" of README.md follows it; a release needs `true`. */
+/** Whether the package is on npm. README.md, SECURITY.md and docs/versions.md follow it; a release needs `true`. */
 export const IS_PUBLISHED: boolean = false;

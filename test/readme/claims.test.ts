@@ -149,6 +149,48 @@ describe('errors', () => {
   });
 });
 
+describe('plans and costs', () => {
+  it.each(readTable('Status', '`code`', 'Error', 'Meaning'))(
+    'a response with %s and the code %s → %s after one request',
+    async (statuses, code, error) => {
+      const known = /^`(\w+)`$/.exec(code)?.[1] ?? 'unheard_of';
+      for (const status of statuses.split(', ').map(Number)) {
+        const { client, requests } = makeClient({
+          status,
+          body: { errors: [{ code: known }], data: null },
+        });
+        const { name } = await catchRejection(client.trackers.create({ trackingNumber: NUMBER }));
+        expect(`\`${name}\``).toBe(error);
+        expect(requests).toHaveLength(1);
+      }
+    },
+  );
+
+  it('a used-up quota → new trackers are refused as the table says, and the same payload is not', async () => {
+    const fake = createFakeTrackingService({ plans: { perShipment: { quota: 1 } } });
+    const { trackers } = new TrackingClient({
+      baseUrl: fake.baseUrl,
+      apiKey: fake.apiKey,
+      fetch: fake.fetch,
+    });
+    const { trackerId } = await trackers.create({ trackingNumber: NUMBER });
+    expect((await trackers.create({ trackingNumber: NUMBER })).trackerId).toBe(trackerId);
+    const more = { trackingNumber: 'LA680658838NL' };
+    const others = [more, { trackingNumber: 'LA680658839NL' }];
+    for (const call of [trackers.create(more), trackers.track(more)])
+      expect(await catchRejection(call)).toMatchObject({ name: 'QuotaExceededError' });
+    expect(await trackers.createBulk(others)).toMatchObject({ status: 'error', data: null });
+    const statuses = [];
+    for await (const { status } of trackers.createMany(others, { chunkSize: 1, concurrency: 1 }))
+      statuses.push(status);
+    expect(statuses).toEqual(['error', 'error']);
+    expect(fake.trackers).toHaveLength(1);
+    expectClaim(
+      "`createBulk` resolves with `status: 'error'`, and `createMany` gives the status `error` to all inputs",
+    );
+  });
+});
+
 describe('responses', () => {
   const wrong: StubResponse = { body: { data: { tracker: { trackerId: 't1', trackingNumber: 5 } } } };
 

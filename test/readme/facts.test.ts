@@ -1,8 +1,9 @@
 import * as main from 'tracking-client';
 import { describe, expect, it } from 'vitest';
-import { installSteps } from '../../scripts/readme/install.ts';
+import { installSteps, reportSteps, upgradeSteps } from '../../scripts/readme/install.ts';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
+import { describeMilestone } from '../../src/events/words.ts';
 import { readDocument } from './support/documents.ts';
 
 // npm writes this file, so its shape needs no check.
@@ -48,6 +49,15 @@ describe('facts in the documents', () => {
     expect(readColumn(readDocument('docs/options.md'), 'Imports', 0)).toEqual(names);
   });
 
+  it('the table of words for customers → each milestone with the text of `describeMilestone`', () => {
+    const page = readDocument('docs/how-the-service-works.md');
+    const [milestones, words] = [0, 1].map((column) =>
+      readColumn(page, 'Which word do I show a customer?', column),
+    );
+    expect(milestones).toEqual(STATUS_MILESTONES.map((milestone) => `\`${milestone}\``));
+    expect(words).toEqual(STATUS_MILESTONES.map((milestone) => describeMilestone(milestone)));
+  });
+
   it('the sample numbers → the README and the page on testing name one for each milestone, and the quota', () => {
     const milestones = STATUS_MILESTONES.map((milestone) => milestone.toUpperCase());
     const [readme, testing] = [readDocument('README.md'), readDocument('docs/testing.md')];
@@ -60,6 +70,30 @@ describe('facts in the documents', () => {
   it('a published package → installed from npm', () => {
     expect(installSteps(true)).toBe('```sh\nnpm install tracking-client\n```');
   });
+
+  it('a package that is not published → upgraded from the clone, and no place to ask is named', () => {
+    const steps = upgradeSteps(false);
+    expect(steps).toContain('git pull');
+    expect(`${steps}${reportSteps(false)}`).not.toContain('https:');
+  });
+
+  it.each([
+    'github:someone/parcels.js',
+    'https://github.com/someone/parcels.js',
+    { type: 'git', url: 'git+https://github.com/someone/parcels.js.git' },
+  ])('a published package with the repository %j → its address in each step', (repository) => {
+    expect(upgradeSteps(true, repository)).toContain('<https://github.com/someone/parcels.js/issues>');
+    expect(reportSteps(true, repository)).toContain(
+      '<https://github.com/someone/parcels.js/security/advisories/new>',
+    );
+  });
+
+  it.each([undefined, 'https://example.com/someone/parcels'])(
+    'a published package with the repository %j → an error that names the field',
+    (repository) => {
+      expect(() => upgradeSteps(true, repository)).toThrow('`repository` in package.json');
+    },
+  );
 
   it('the section Install → names every dependency', () => {
     const [, rest = ''] = readDocument('README.md').split('\n## Install\n');
