@@ -159,8 +159,8 @@ describe('plans and costs', () => {
           status,
           body: { errors: [{ code: known }], data: null },
         });
-        const { name } = await catchRejection(client.trackers.create({ trackingNumber: NUMBER }));
-        expect(`\`${name}\``).toBe(error);
+        const rejection = await catchRejection(client.trackers.create({ trackingNumber: NUMBER }));
+        expect(rejection).toMatchObject({ name: error.replaceAll('`', ''), status });
         expect(requests).toHaveLength(1);
       }
     },
