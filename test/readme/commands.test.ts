@@ -26,7 +26,7 @@ function parseCommands(text: string): string[] {
 function findComplaint(command: string): string | undefined {
   const [program, name = '', ...rest] = command.replace(' --no-install', '').split(/\s+/);
   if (program === 'npm') {
-    if (['ci', 'install', 'audit', 'pack'].includes(name)) return undefined;
+    if (['ci', 'install', 'audit', 'pack', 'ls'].includes(name)) return undefined;
     const script = name === 'run' ? (rest[0] ?? '') : name;
     return script in scripts ? undefined : `${command}: package.json has no script "${script}"`;
   }
