@@ -6,7 +6,7 @@ import { deliveryEstimate } from '../../src/events/estimate.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
 import { STATUS_MILESTONES } from '../../src/events/statuses.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
-import type { FakeShipment, FakeTrackingService } from '../../src/testing/index.ts';
+import type { FakeShipment, FakeTrackingService, PlayName } from '../../src/testing/index.ts';
 import { PLAY_NAMES } from '../../src/testing/shipments/shipment.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
