@@ -31,7 +31,7 @@ describe('facts in the documents', () => {
   });
 
   it('the table of retries → lists every retry class', () => {
-    const told = readColumn(readDocument('docs/limits-and-retries.md'), 'Retries', 0);
+    const told = readColumn(readDocument('docs/retries.md'), 'Retry classes', 0);
     const classes = new Set(ENDPOINT_NAMES.map((name) => `\`${endpoints[name].retryClass}\``));
     expect(new Set(told)).toEqual(classes);
   });

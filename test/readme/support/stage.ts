@@ -22,6 +22,7 @@ const SECRET = 'whsec-readme';
 const NUMBERS = ['RR123456785CN', 'LA680658838NL'];
 const A_WHILE_MS = 5 * 60_000;
 const FLYING_SPEED = 3600;
+const OUTAGE_MS = 60 * 60_000;
 
 /** The result of running a program. */
 export interface Ran {
@@ -40,6 +41,7 @@ export interface Ran {
  * above the block says what else happens.
  * - `time passes`: two journeys of days run their course
  * - `time flies`: the same two journeys, in 77 seconds
+ * - `an outage of an hour`: with `time passes`, the service carries out the first request, but does not respond for an hour
  * - `webhooks`: every server of the program receives the webhooks of two events, each three times
  */
 export async function runProgram(
@@ -59,7 +61,8 @@ export async function runProgram(
     const passesTime = /time (passes|flies)/.test(staged);
     const speed = staged.includes('time flies') ? FLYING_SPEED : 1;
     if (passesTime) for (const number of NUMBERS) fake.play(number, 'delivered', { speed });
-    const exported = passesTime ? await importWhileTimePasses(file, fake) : await import(file);
+    const hasOutage = staged.includes('an outage of an hour');
+    const exported = passesTime ? await importWhileTimePasses(file, fake, hasOutage) : await import(file);
     const statuses: (number | null)[] = [];
     if (staged.includes('webhooks')) {
       const urls = await Promise.all(servers.map(findUrl));
@@ -102,6 +105,7 @@ function setStage(
     const { origin } = new URL(input instanceof Request ? input.url : input);
     return origin === new URL(SERVICE).origin ? fake.fetch(input, init) : fetch(input, init);
   });
+  vi.spyOn(console, 'warn').mockImplementation(() => {});
   for (const method of ['log', 'error'] as const) {
     vi.spyOn(console, method).mockImplementation((...values) => void output.push(format(...values)));
   }
@@ -114,8 +118,13 @@ function setStage(
   });
 }
 
-async function importWhileTimePasses(file: string, fake: FakeTrackingService): Promise<object> {
+async function importWhileTimePasses(
+  file: string,
+  fake: FakeTrackingService,
+  hasOutage: boolean,
+): Promise<object> {
   vi.useFakeTimers();
+  if (hasOutage) beginOutage(fake);
   let isOver = false;
   const run = import(file).finally(() => {
     isOver = true;
@@ -124,6 +133,13 @@ async function importWhileTimePasses(file: string, fake: FakeTrackingService): P
   await vi.waitUntil(() => fake.requests.length > 0 || isOver, { interval: 1, timeout: 20_000 });
   while (!isOver) await vi.advanceTimersByTimeAsync(A_WHILE_MS);
   return run;
+}
+
+/** Its first request is carried out without a response; the others get a 503. */
+function beginOutage(fake: FakeTrackingService): void {
+  fake.fail('*', { kind: 'commitThenDrop' });
+  const { cancel } = fake.fail('*', { status: 503, times: Number.POSITIVE_INFINITY });
+  setTimeout(cancel, OUTAGE_MS);
 }
 
 async function findUrl(server: Server): Promise<string> {
