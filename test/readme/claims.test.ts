@@ -2,6 +2,7 @@
 import {
   buildEventKey,
   RateLimitError,
+  type TrackerInput,
   TrackingClient,
   type TrackingClientOptions,
   TrackingError,
@@ -10,12 +11,15 @@ import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { describe, expect, it, vi } from 'vitest';
 import { readLayout } from '../../src/cli/rows.ts';
+import { collect, makeInputs } from '../bulk/bulk-service.ts';
 import { connect, runLine } from '../cli/make-terminal.ts';
-import { makeIds, nothingNew, pass, polledService, startPollMany } from '../polling/polled-service.ts';
-import { catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
+import { makeIds, nothingNew, pass, polledService, read, startPollMany } from '../polling/polled-service.ts';
+import { catchRejection, makeClient, networkFailure, type StubResponse } from '../support/make-client.ts';
 import { ALL_DOCUMENTS, matchesPattern, parseMarkdown, readDocument } from './support/documents.ts';
 
 const NUMBER = 'RR123456785CN';
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const TRACKER = { trackerId: 't1', trackingNumber: NUMBER, isTracked: true };
 /** The heads of the table of poll rates, without the first. */
 const RATE_HEADS = ['Polls per second', '15 minutes, the default', '1 hour', '6 hours'];
@@ -188,6 +192,219 @@ describe('plans and costs', () => {
     expectClaim(
       "`createBulk` resolves with `status: 'error'`, and `createMany` gives the status `error` to all inputs",
     );
+  });
+});
+
+/** A fake service whose trackers have results at once, and a client for it. */
+function connectToFake() {
+  const fake = createFakeTrackingService({ resultsDelayMs: 0 });
+  const { baseUrl, apiKey, fetch } = fake;
+  return { fake, client: new TrackingClient({ baseUrl, apiKey, fetch, logLevel: 'silent' }) };
+}
+
+describe('an outage of an hour', () => {
+  /** A fake service in virtual time, and a client for it. `outage` lets every request fail for an hour. */
+  function connectBeforeOutage(failure: { status: 503 } | { kind: 'timeout' } = { status: 503 }) {
+    vi.useFakeTimers();
+    const { fake, client } = connectToFake();
+    const outage = () => {
+      const { cancel } = fake.fail('*', { ...failure, times: Number.POSITIVE_INFINITY });
+      setTimeout(cancel, HOUR_MS);
+    };
+    return { fake, client, outage };
+  }
+
+  /** Lets time pass until the work ends, and returns its duration and its result or error. */
+  async function measure<T>(
+    work: Promise<T>,
+    waitMs = 2 * HOUR_MS,
+  ): Promise<{ durationMs: number; result?: T; error?: unknown }> {
+    const beganAt = performance.now();
+    const settled = work.then(
+      (result) => ({ durationMs: performance.now() - beganAt, result }),
+      (error: unknown) => ({ durationMs: performance.now() - beganAt, error }),
+    );
+    await pass(waitMs);
+    return settled;
+  }
+
+  it.each([
+    [{ status: 503 }, 7_000, 16_000],
+    [{ kind: 'timeout' }, 150_000, 180_000],
+  ] as const)(
+    '`create` during %j → rejects after 5 attempts, in the time of the page',
+    async (failure, from, to) => {
+      const { client, outage } = connectBeforeOutage(failure);
+      outage();
+      const { durationMs, error } = await measure(client.trackers.create({ trackingNumber: NUMBER }));
+      expect(error).toMatchObject({ attempts: 5 });
+      expect(durationMs).toBeGreaterThan(from);
+      expect(durationMs).toBeLessThan(to);
+      expectClaim(
+        'after about ten seconds, or after about three minutes if each attempt runs into its time limit',
+      );
+    },
+  );
+
+  it('`tracking.search`, which is unsafe → rejects after one attempt', async () => {
+    const { client, outage } = connectBeforeOutage();
+    outage();
+    const { error } = await measure(client.tracking.search({ trackingNumber: NUMBER }));
+    expect(error).toMatchObject({ attempts: 1 });
+    expectClaim('An `unsafe` call whose request may have arrived rejects after one attempt');
+  });
+
+  it('`create` with the patient settings of the page → succeeds after the outage', async () => {
+    const { client, outage } = connectBeforeOutage();
+    outage();
+    const retry = { retries: 200, maxBackoffMs: 60_000, maxRetryAfterMs: 3_600_000 };
+    const code = ALL_DOCUMENTS.map(readDocument).join();
+    expect(code).toContain('{ retries: 200, maxBackoffMs: 60_000, maxRetryAfterMs: 3_600_000 }');
+    const { durationMs, result } = await measure(
+      client.trackers.create({ trackingNumber: NUMBER }, { retry }),
+    );
+    expect(result).toMatchObject({ trackingNumber: NUMBER });
+    expect(durationMs).toBeGreaterThan(HOUR_MS);
+  });
+
+  it('an import → goes on with each request once, and every row is unknown', async () => {
+    const { fake, client, outage } = connectBeforeOutage();
+    outage();
+    const { result } = await measure(collect(client.trackers.createMany(makeInputs(250))));
+    expect(result?.statuses).toEqual(Array.from({ length: 250 }, () => 'unknown'));
+    expect(fake.requests).toHaveLength(3);
+    expectClaim('The rows of each request that may have arrived get the status `unknown`, without a retry');
+  });
+
+  it('an import whose connection is refused → its rows get `error` after about two minutes', async () => {
+    vi.useFakeTimers();
+    const { client } = makeClient(networkFailure('ECONNREFUSED'));
+    const outcomes = client.trackers.createMany([{ trackingNumber: NUMBER }]);
+    const { durationMs, result } = await measure(collect(outcomes));
+    expect(result?.statuses).toEqual(['error']);
+    expect(durationMs).toBeGreaterThan(MINUTE_MS);
+    expect(durationMs).toBeLessThan(3 * MINUTE_MS);
+    expectClaim('each request is retried for about two minutes; then its rows get the status `error`');
+  });
+
+  it.each([
+    ['a tracker whose poll has succeeded', true, {}, 2],
+    ['a new tracker', false, {}, 'ended'],
+    ['a new tracker with the option of the page', false, { maxConsecutiveErrors: Infinity }, 2],
+  ] as const)('%s, polled before: %s, %j → %s', async (_title, wasPolled, options, expected) => {
+    const { fake, client, outage } = connectBeforeOutage();
+    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
+    const stream = client.trackers.pollMany([trackerId], { intervalMs: MINUTE_MS, ...options });
+    const reading = read(stream);
+    if (wasPolled) await pass(1.5 * MINUTE_MS);
+    expect(reading.items).toHaveLength(wasPolled ? 1 : 0);
+    outage();
+    fake
+      .shipment(NUMBER)
+      .addEvent({ statusMilestone: 'info_received' })
+      .addEvent({ statusMilestone: 'in_transit' });
+    await pass(HOUR_MS + 2 * MINUTE_MS);
+    await stream.return();
+    const updates = reading.items.slice(wasPolled ? 1 : 0);
+    const outcomes = updates.map(({ error, newEvents }) =>
+      error === undefined ? newEvents?.length : 'ended',
+    );
+    expect(outcomes.slice(0, 1)).toEqual([expected]);
+    expectClaim('the first poll after the outage brings all events');
+    expectClaim('The polling of any other tracker ends after five failed polls');
+    expectClaim('`maxConsecutiveErrors: Infinity`, so that no outage ends the polling');
+  });
+
+  it.each([{ status: 503 }, { kind: 'timeout' }] as const)(
+    '`pollOnce` and `resultsMany` during %j → an error within a minute',
+    async (failure) => {
+      const { client, outage } = connectBeforeOutage(failure);
+      const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
+      outage();
+      const many = read(client.trackers.resultsMany([trackerId]));
+      const { durationMs, error } = await measure(client.trackers.pollOnce(trackerId), MINUTE_MS);
+      expect(durationMs).toBeLessThan(MINUTE_MS);
+      expect(error).toBeInstanceOf(TrackingError);
+      expect(many.items).toMatchObject([{ id: trackerId, error: expect.any(TrackingError) }]);
+      expectClaim('the item of `resultsMany` has an `error`, within a minute');
+    },
+  );
+});
+
+describe('a second `create`', () => {
+  const CHANGES: Readonly<Record<string, Partial<TrackerInput>>> = {
+    title: { title: 'a' },
+    orderNumber: { orderNumber: 'a' },
+    recipient: { recipient: { name: 'a' } },
+    shippingDate: { shippingDate: '2026-11-21' },
+    originCountryCode: { originCountryCode: 'CN' },
+    destinationCountryCode: { destinationCountryCode: 'US' },
+    destinationPostCode: { destinationPostCode: '94901' },
+    shipmentReference: { shipmentReference: 'a' },
+    courierName: { courierName: 'a' },
+    trackingUrl: { trackingUrl: 'https://carrier.test/a' },
+    courierCode: { courierCode: 'us-post' },
+    settings: { settings: { restrictTrackingToCourierCode: true } },
+  };
+  const INPUT = { trackingNumber: NUMBER };
+  const [harmless = [], costly = [], otherId = [], stopped = [], unsubscribed = []] = readTable(
+    'Second call',
+    'What you get',
+  );
+  const namesIn = ([cell = '']: string[]) =>
+    [...cell.matchAll(/`(\w+)`/g)].flatMap(([, name = '']) => (name in CHANGES ? name : []));
+
+  /** Creates a tracker with each input, and returns how many trackers there are. */
+  async function count(first: TrackerInput, second: TrackerInput): Promise<number> {
+    const { fake, client } = connectToFake();
+    await client.trackers.create(first);
+    await client.trackers.create(second);
+    return fake.trackers.length;
+  }
+
+  it('the two tables of changes → name every field that is tried here', () => {
+    expect(new Set([...namesIn(harmless), ...namesIn(costly)])).toEqual(new Set(Object.keys(CHANGES)));
+  });
+
+  it.each(namesIn(harmless).filter((name) => name !== 'shippingDate'))(
+    'with another %s → the same tracker',
+    async (name) => {
+      expect(await count(INPUT, { ...INPUT, ...CHANGES[name] })).toBe(1);
+      expect(harmless[1]).toBe('the same tracker');
+    },
+  );
+
+  it('with another time of the same day → the same tracker', async () => {
+    const at = (time: string) => ({ ...INPUT, shippingDate: `2026-11-20T${time}:00Z` });
+    expect(await count(at('08:00'), at('18:00'))).toBe(1);
+  });
+
+  it.each(namesIn(costly))(
+    'with another %s → a second tracker; with a clientTrackerId, a ConflictError',
+    async (name) => {
+      expect(await count(INPUT, { ...INPUT, ...CHANGES[name] })).toBe(2);
+      const input = { ...INPUT, clientTrackerId: 'order-1' };
+      const error = await catchRejection(count(input, { ...input, ...CHANGES[name] }));
+      expect(error).toMatchObject({ name: 'ConflictError' });
+      expect(costly[1]).toContain('**second tracker, which you pay for**; with one, a `ConflictError`');
+    },
+  );
+
+  it('with an additional clientTrackerId → a second tracker', async () => {
+    expect(await count(INPUT, { ...INPUT, clientTrackerId: 'order-1' })).toBe(2);
+    expect(otherId[1]).toBe('a second tracker');
+  });
+
+  it('after the service has stopped tracking → the same tracker; after your own stop → a second tracker', async () => {
+    const { fake, client } = connectToFake();
+    const { trackerId } = await client.trackers.create(INPUT);
+    fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+    expect(await client.trackers.create(INPUT)).toMatchObject({ trackerId, isTracked: false });
+    expect(stopped[1]).toBe('the same tracker');
+    await client.trackers.update(trackerId, { isSubscribed: false });
+    await client.trackers.create(INPUT);
+    expect(fake.trackers).toHaveLength(2);
+    expect(unsubscribed[1]).toBe('a second tracker');
   });
 });
 
