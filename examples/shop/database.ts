@@ -45,14 +45,14 @@ const TABLES = [
   'CREATE INDEX IF NOT EXISTS mails_to_send ON mails (queued_at) WHERE sent_at IS NULL',
 ];
 
-/** @param folder - for the data of PGlite */
 export async function openDatabase(url: string | undefined, folder = 'data'): Promise<Database> {
   const db = url ? openPostgres(url) : await openFolder(folder);
-  await db.transaction(async (transaction) => {
-    // If two processes created a table at once, one of them would fail.
-    await transaction.query('SELECT pg_advisory_xact_lock(20260304)');
-    for (const statement of TABLES) await transaction.query(statement);
-  });
+  for (const statement of TABLES)
+    await db.transaction(async (transaction) => {
+      // Two processes that create a table at once fail. If a transaction locked several tables, it could deadlock with a webhook.
+      await transaction.query('SELECT pg_advisory_xact_lock(20260304)');
+      await transaction.query(statement);
+    });
   return db;
 }
 

@@ -274,8 +274,28 @@ describe('the shop on PGlite', () => {
 });
 
 await describeWithPostgres('the shop on PostgreSQL', (serverUrl) => {
+  let url: string;
   defineSuite(async () => {
-    const { url, drop } = await createDatabase(serverUrl);
-    return { db: await openDatabase(url), drop };
+    const database = await createDatabase(serverUrl);
+    url = database.url;
+    return { db: await openDatabase(url), drop: database.drop };
+  });
+
+  it('a process starts while another one saves a webhook → neither fails', async () => {
+    const saving = await openDatabase(url);
+    onTestFinished(() => saving.close());
+    await saving.query(
+      "INSERT INTO orders (id, number, email, parcel) VALUES ('o1', '1', 'a@example.com', '{}')",
+    );
+    let starting: Promise<Database> | undefined;
+    await saving.transaction(async (transaction) => {
+      await transaction.query("INSERT INTO events VALUES ('k1', 'o1', '{}')");
+      starting = openDatabase(url);
+      const waiting =
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+      await vi.waitFor(async () => expect(await saving.query(waiting)).toHaveLength(1), 10_000);
+      await transaction.query("UPDATE orders SET status = '{}'");
+    });
+    await (await starting)?.close();
   });
 });
