@@ -7,6 +7,7 @@ export const LONG_WAITS = [
   'recipes-bullmq-polling.test.ts',
   'redis-limiter/fleet.test.ts',
   'readme-snippets.test.ts',
+  'shop-kills.test.ts',
 ] as const;
 
 /**

@@ -1,9 +1,10 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { expect } from 'vitest';
 import { bundled } from '../../scripts/support/bundled.ts';
 import type { ReadyService, ServiceCounts } from './polling-service.ts';
+import { startProgram } from './start-program.ts';
 
 /** Starts a fake service and workers as processes of their own. */
 export class PollingProcesses {
@@ -29,24 +30,9 @@ export class PollingProcesses {
 
   /** Starts a program of a recipe. */
   async startWorker(folder: string, env: NodeJS.ProcessEnv, file: string, ...args: readonly string[]) {
-    const program = await bundled(resolve(folder, file));
-    const options = { cwd: folder, env: { ...process.env, ...env } };
-    const worker = spawn(process.execPath, [program, ...args], options);
-    this.#running.push(worker);
-    const lines: string[] = [];
-    for (const output of [worker.stdout, worker.stderr])
-      output.on('data', (text) => lines.push(...`${text}`.split('\n').filter((line) => line !== '')));
-    return {
-      /** What the program has printed. */
-      lines,
-      send: (signal: NodeJS.Signals) => worker.kill(signal),
-      /** Sends a signal, and resolves to the exit code. */
-      async end(signal: NodeJS.Signals): Promise<number | null> {
-        worker.kill(signal);
-        const [code] = await once(worker, 'close');
-        return code;
-      },
-    };
+    const worker = await startProgram(resolve(folder, file), args, env, folder);
+    this.#running.push(worker.child);
+    return worker;
   }
 
   killAll(): void {
