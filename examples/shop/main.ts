@@ -63,4 +63,4 @@ async function shutDown(): Promise<void> {
   await Promise.all(jobs);
   await db.close();
 }
-for (const name of ['SIGTERM', 'SIGINT']) process.once(name, shutDown);
+for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => signal.aborted || shutDown());

@@ -6,11 +6,11 @@ import { newsCallbacks, saveNews } from './webhooks.ts';
 
 const BY_ORDER = { searchBy: 'clientTrackerId' } as const;
 
-/** An order is due for a week after tracking has stopped, because its proof of delivery may come late. */
+/** An order is due for half a year, and for a week after tracking has stopped, because its proof of delivery may come late. */
 const TAKE = `WITH due AS (
   SELECT id FROM orders
   WHERE has_tracker AND results_taken_at < now() - interval '1 day'
-    AND (stopped_at IS NULL OR stopped_at > now() - interval '7 days')
+    AND placed_at > now() - interval '180 days' AND (stopped_at IS NULL OR stopped_at > now() - interval '7 days')
   ORDER BY results_taken_at LIMIT 100 FOR UPDATE SKIP LOCKED
 )
 UPDATE orders SET results_taken_at = now() FROM due WHERE orders.id = due.id RETURNING orders.id`;

@@ -178,8 +178,12 @@ export function formatTime(occurrenceDatetime: unknown): string {
   return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}${zone}`;
 }
 
-/** Formats when a shipment is expected: one time, or the beginning and the end of a window; empty if there is no estimate. */
+/**
+ * Formats when a shipment is expected: one time, or the beginning and the end of a window; empty if there is no estimate. Services keep
+ * the estimate after the delivery, when it helps nobody.
+ */
 export function formatEstimate(shipment: Shipment | null | undefined): string {
+  if (shipment?.statusMilestone === 'delivered') return '';
   const { from, to } = deliveryEstimate(shipment) ?? {};
   const times = [from, to].filter((text) => text !== undefined).map((text) => formatTime(text).trim());
   return [...new Set(times)].join(' to ');

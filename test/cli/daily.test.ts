@@ -32,16 +32,22 @@ describe('track', () => {
     connect()
       .shipment(NUMBER)
       .addEvent({ occurrenceDatetime: '2026-03-04T17:12:57+08:00', location: '\u0007Beijing\u001b[2J' })
-      .deliver({ occurrenceDatetime: '2026-03-09' })
+      .addEvent({ occurrenceDatetime: '2026-03-06', statusMilestone: 'out_for_delivery' })
       .update({ delivery: { estimatedDeliveryDate: '2026-03-09' } });
     const { exitCode, lines } = await runLine(`track ${NUMBER}`);
     expect(exitCode).toBe(0);
     expect(lines()).toEqual([
-      `${NUMBER}  Delivered`,
+      `${NUMBER}  Out for delivery`,
       '  expected 9 Mar',
       '  ○  4 Mar 17:12      In transit · Beijing',
-      '  ●  9 Mar            Delivered',
+      '  ○  6 Mar            Out for delivery',
     ]);
+  });
+
+  it('a delivered shipment with an estimate → no estimate', async () => {
+    const shipment = connect().shipment(NUMBER).deliver();
+    shipment.update({ delivery: { estimatedDeliveryDate: '2026-03-09' } });
+    expect((await runLine(`track ${NUMBER}`)).stdout).not.toContain('expected');
   });
 
   it.each(NO_RESULTS)(

@@ -34,9 +34,12 @@ describe('watch', () => {
       `${ONE}  no results yet`,
       expect.stringMatching(/^RR123456785CN {2}○ [ \d]{2} \w{3} \d\d:\d\d {6}Shipping label created · B/),
       expect.stringMatching(/Accepted at the post office/),
+      `${ONE}  expected 14 Mar`,
       expect.stringMatching(/Left the country of origin/),
       expect.stringMatching(/Arrived in the country of destination/),
+      `${ONE}  expected 13 Mar`,
       expect.stringMatching(/Out for delivery/),
+      `${ONE}  expected 13 Mar 02:00 to 13 Mar 08:00`,
       expect.stringMatching(/^RR123456785CN {2}● [ \d]{2} \w{3} \d\d:\d\d UTC {2}Delivered/),
       `${ONE}  Delivered, and no longer tracked`,
     ]);
