@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { LongWaitsFirst } from './test/support/long-waits-first.ts';
+import { LongFilesFirst } from './test/support/long-files-first.ts';
 
 /** Every test takes less than a tenth of this on a quiet machine, and a busy machine may take ten times as long. */
 const TIME_LIMITS = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
@@ -17,7 +17,7 @@ export default defineConfig({
     ],
   },
   test: {
-    sequence: { shuffle: true, sequencer: LongWaitsFirst },
+    sequence: { shuffle: true, sequencer: LongFilesFirst },
     // The default leaves one core unused, which is half of a machine with two.
     maxWorkers: '100%',
     projects: [
