@@ -95,7 +95,7 @@ describe('fake', () => {
     expect(lines.at(-1)).toBe(`${NUMBER}  Delivered, and no longer tracked`);
     const track = cli.start(['track', NUMBER], environment);
     expect(await track.exitCode).toBe(0);
-    expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
+    expect(track.output.stdout).toMatch(/^RR123456785CN {2}Delivered\n( {2}[○●] .*\n){6}$/);
   });
 });
 
