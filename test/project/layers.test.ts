@@ -44,10 +44,15 @@ test.each(LAYERS)('%s → imports only from layers below it in the map', (layer)
   expect(readImports(layer).filter((imported) => !allowed.includes(imported))).toEqual([]);
 });
 
-test.each(LAYERS.filter((layer) => !layer.endsWith('.ts')))('%s → a README.md of two to five lines', (folder) => {
-  const lines = readFileSync(join(ROOT, folder, 'README.md'), 'utf8').trimEnd().split('\n');
-  expect([2, 3, 4, 5]).toContain(lines.length);
-});
+test.each(LAYERS.filter((layer) => !layer.endsWith('.ts')))(
+  '%s → a README.md of two to five lines',
+  (folder) => {
+    const lines = readFileSync(join(ROOT, folder, 'README.md'), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect([2, 3, 4, 5]).toContain(lines.length);
+  },
+);
 
 test('every path that CONTRIBUTING.md names → exists', () => {
   const words = [...CONTRIBUTING.matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '));
