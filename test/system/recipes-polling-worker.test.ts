@@ -180,7 +180,8 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
     it(
       'a worker that is frozen for longer than its leases → another worker takes over, and the first one changes nothing later',
       async () => {
-        const leaseMs = 6_000;
+        // The worker gives up a poll after a quarter of the lease, and a busy machine needs seconds for a poll.
+        const leaseMs = 16_000;
         const { startShort, trackerIds } = await startService(10, 100, 1_000);
         const frozen = await startShort('frozen', leaseMs);
         await waitFor(async () => expect(await countRows('lease IS NOT NULL')).toBe(10));
