@@ -39,7 +39,7 @@ const runs = new Map<string, ContenderRun[]>(cases.map(({ name }) => [name, []])
 for (let round = 1; round <= rounds; round += 1) {
   for (const { name, target: _, ...fleetCase } of cases) {
     console.error(`Round ${round} of ${rounds}: ${name}`);
-    // One contender after the other, because a machine has too few processors for all their processes.
+    // Run one contender after the other, because a machine has too few processors for the processes of all contenders.
     for (const [contender, program] of Object.entries(CONTENDERS)) {
       const run = await runFleetCase({ ...fleetCase, programs: [await bundled(program)] }, redisUrl);
       runs.get(name)?.push({ contender, ...run });

@@ -21,6 +21,7 @@ import { systemClock } from '../common/clock.ts';
 import { listCauses } from '../common/foreign.ts';
 import { withTimeLimit } from '../common/time-limit.ts';
 import { isUnencrypted } from '../common/urls.ts';
+import { saysFailure, WEBHOOK_TIMEOUT_MS } from '../common/webhook-rules.ts';
 import {
   addHelpLines,
   addServiceFlags,
@@ -51,8 +52,6 @@ const failed = (check: string, message: string): Line => ({ check, status: 'fail
 
 const STATUS_WIDTH = 'warning'.length;
 const CHECK_WIDTH = 'certificates'.length;
-/** The service waits this long for the response to a webhook (docs/service.md 8.5). */
-const TIMEOUT_MS = 15_000;
 const SLOW_MS = 5_000;
 /** A smaller difference can come from the network, and the header `Date` has whole seconds only. */
 const MAX_CLOCK_ERROR_MS = 5_000;
@@ -62,7 +61,7 @@ const TEST_TRACKER = {
   trackerId: 'd0c70000-0000-4000-8000-000000000000',
   trackingNumber: 'TRACKING-CLIENT-DOCTOR',
 };
-/** What a failed webhook costs (docs/service.md 8.5). */
+/** Tells what a failed webhook costs (docs/service.md 8.5). */
 const COST =
   'The service sends a failed webhook again: first after about 12 minutes, and up to 20 times in about six days';
 
@@ -114,7 +113,7 @@ async function* diagnose(flags: DoctorFlags, terminal: Terminal): AsyncGenerator
 /** Creates a client that sends each request once, and logs nothing, because the lines say everything. */
 function createQuietClient(flags: ServiceFlags, terminal: Terminal): TrackingClient | Line {
   try {
-    const options = { retry: false, timeoutMs: TIMEOUT_MS, logLevel: 'silent' } as const;
+    const options = { retry: false, timeoutMs: WEBHOOK_TIMEOUT_MS, logLevel: 'silent' } as const;
     return createClient(flags, terminal).withOptions(options);
   } catch (error) {
     if (error instanceof CommandError) return failed('settings', error.message);
@@ -343,18 +342,16 @@ async function postWebhook(
       signal: controller.signal,
     });
     const content: unknown = await new Response(await response.text()).json().catch(() => undefined);
-    // Such a body turns any response into a failure (docs/service.md 8.11).
-    const hasSuccessFalse = [false, 'false'].includes(Object(content).success);
     return {
       status: response.status,
-      hasSuccessFalse,
+      hasSuccessFalse: saysFailure(content),
       durationMs: Math.round(systemClock.now() - startedAt),
     };
   };
   try {
-    return await withTimeLimit(send, TIMEOUT_MS, () => {
+    return await withTimeLimit(send, WEBHOOK_TIMEOUT_MS, () => {
       controller.abort();
-      return new Error(`nothing came within ${TIMEOUT_MS / 1000} s, and the service waits no longer`);
+      return new Error(`nothing came within ${WEBHOOK_TIMEOUT_MS / 1000} s, and the service waits no longer`);
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -397,7 +394,10 @@ function judgeRightWebhook(answer: Answer, hasSecret: boolean): Line {
     return fail(', but its body has success: false, which the service counts as a failure');
   const message = `${got} after ${answer.durationMs} ms`;
   if (answer.durationMs >= SLOW_MS)
-    return warning('webhook', `${message}; after ${TIMEOUT_MS / 1000} s, the webhook has failed. ${COST}`);
+    return warning(
+      'webhook',
+      `${message}; after ${WEBHOOK_TIMEOUT_MS / 1000} s, the webhook has failed. ${COST}`,
+    );
   return hasSecret
     ? ok('webhook', message)
     : warning('webhook', `${message}. No secret was sent; set TRACKING_WEBHOOK_SECRET`);

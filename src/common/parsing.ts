@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** One broken rule. */
+/** Describes a rule that a value has broken. */
 export interface ValidationIssue {
   /** Path to the value, outermost key first; empty for the value itself. */
   readonly path: readonly (string | number)[];

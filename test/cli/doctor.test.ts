@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
@@ -15,6 +13,7 @@ import { createWebhookHandler, toNodeHandler } from 'tracking-client/webhooks';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { readDocument } from '../readme/support/documents.ts';
+import { listen } from '../support/listen.ts';
 import { makeTerminal, runLine, setEnvironment } from './make-terminal.ts';
 
 const KEY = 'hush-key-1';
@@ -38,17 +37,6 @@ async function serve(
   onTestFinished(close);
   setEnvironment(url, KEY);
   return { fake, url };
-}
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  // Safe cast: a TCP server has an address of this type.
-  return (server.address() as AddressInfo).port;
 }
 
 /** Makes the environment name a server that responds in its own way. */

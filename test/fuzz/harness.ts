@@ -82,10 +82,6 @@ export interface Property {
 /** The seed of `npm test`, fixed so that a failure is due to a change. `npm run test:fuzz` draws a new one. */
 export const TEST_SEED = 1;
 
-export function drawSeed(): number {
-  return Math.floor(Math.random() * 2 ** 30);
-}
-
 /** @param numRuns - how many inputs a batch tries */
 export function property<Input>(
   name: string,

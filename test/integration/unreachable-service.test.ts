@@ -1,12 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import nodeFetch from 'node-fetch';
 import { generate } from 'selfsigned';
 import { Agent, ProxyAgent, fetch as undiciFetch } from 'undici';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { TrackingClient, type TrackingClientOptions } from '../../src/index.ts';
+import { listen } from '../support/listen.ts';
 import { catchRejection } from '../support/make-client.ts';
 
 type FetchOption = NonNullable<TrackingClientOptions['fetch']>;
@@ -23,17 +22,6 @@ beforeAll(async () => {
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
   certificate = { key, cert };
 });
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  // Safe cast: a TCP server has an address of this type.
-  return (server.address() as AddressInfo).port;
-}
 
 function respond(request: { url?: string | undefined }, response: { end(body: string): unknown }): void {
   served.push(request.url ?? '');

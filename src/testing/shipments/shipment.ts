@@ -282,16 +282,15 @@ const ROUTE: readonly ScenarioStep[] = [
   step(40, SAN_RAFAEL, 'date', 'in_transit', 'destination_arrival', 'Arrived in the country of destination'),
 ];
 
-const OUT_FOR_DELIVERY = [expectDelivery(72, [74, 80]), step(72, SAN_RAFAEL, 'utc', 'out_for_delivery')];
+function outForDelivery(hours: number): readonly ScenarioStep[] {
+  return [expectDelivery(hours, [hours + 2, hours + 8]), step(hours, SAN_RAFAEL, 'utc', 'out_for_delivery')];
+}
+
+const OUT_FOR_DELIVERY = outForDelivery(72);
 const FAILED_ATTEMPT = [expectDelivery(75, 99), step(75, SAN_RAFAEL, 'utc', 'failed_attempt')];
 
 function delivery(hours: number): readonly ScenarioStep[] {
-  return [
-    expectDelivery(hours, [hours + 2, hours + 8]),
-    step(hours, SAN_RAFAEL, 'utc', 'out_for_delivery'),
-    step(hours + 4, SAN_RAFAEL, 'utc', 'delivered'),
-    stop(hours + 5),
-  ];
+  return [...outForDelivery(hours), step(hours + 4, SAN_RAFAEL, 'utc', 'delivered'), stop(hours + 5)];
 }
 
 /**

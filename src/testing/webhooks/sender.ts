@@ -13,6 +13,7 @@ import {
 } from '../../common/option-schemas.ts';
 import { withTimeLimit } from '../../common/time-limit.ts';
 import { quoteUrl } from '../../common/urls.ts';
+import { saysFailure, WEBHOOK_TIMEOUT_MS } from '../../common/webhook-rules.ts';
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { HTTP_URL, isHttpUrl, seedOption, speedOption, switchOption } from '../options.ts';
@@ -25,8 +26,6 @@ const MAX_ATTEMPTS = 20;
 const FIRST_WAIT_MS = 12 * 60_000;
 const WAIT_GROWTH = 1.6;
 const MAX_WAIT_MS = 12 * 3_600_000;
-/** The service waits this long for a response (docs/service.md 8.5). */
-const TIMEOUT_MS = 15_000;
 /** At this speed, the 5.9 days take half a minute, which is enough to restart a receiver. */
 const DEFAULT_SPEED = 17_000;
 const FUNCTION_URL = 'http://webhook.test/';
@@ -135,7 +134,7 @@ const senderOptions = z.strictObject({
   concurrency: countOption(1).default(1),
   until2xx: switchOption(redeliveryOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
-  timeoutMs: delayOption.default(TIMEOUT_MS),
+  timeoutMs: delayOption.default(WEBHOOK_TIMEOUT_MS),
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
 
@@ -159,7 +158,7 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   const text = await response.text();
   const { status, headers } = response;
   const responseBody = text === '' ? null : jsonOrText(text);
-  const succeeded = response.ok && ![false, 'false'].includes(Object(responseBody).success);
+  const succeeded = response.ok && !saysFailure(responseBody);
   return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
 }
 
