@@ -64,7 +64,7 @@ export class TrackingClient {
    * @returns a snapshot for each endpoint, by its name
    */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
-    const { baseUrl, account, limiter } = this.#config;
+    const { baseUrl, bucketAccount: account, limiter } = this.#config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
       const limit = endpoints[endpoint].limitPerSecond;
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
@@ -105,7 +105,7 @@ export class TrackingClient {
       rateLimit: limiter === undefined ? false : undefined,
       ...Object.fromEntries(changes),
       // The account of a function is a random id, so the new client cannot compute the same one.
-      account: account ?? (keepsFunction ? this.#config.account : undefined),
+      account: account ?? (keepsFunction ? this.#config.bucketAccount : undefined),
     });
     // The new client must not inherit a random id as if it were the option `account`: its own `withOptions` may change the key.
     client.#options = { ...client.#options, account };

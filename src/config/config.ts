@@ -29,7 +29,8 @@ import { createTransport } from './transport.ts';
 
 export interface Config extends ErrorContext {
   readonly baseUrl: string;
-  readonly account: string;
+  /** Names the account in bucket ids: the option `account`, else a hash of the key, else a random id. */
+  readonly bucketAccount: string;
   readonly apiKey: Secret | (() => Promise<Secret>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
@@ -97,7 +98,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const resolvedUrl = resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey);
   return {
     baseUrl: resolvedUrl,
-    account: resolveAccount(checked.account, keySource, limiter),
+    bucketAccount: nameBucketAccount(checked.account, keySource, limiter),
     apiKey: keySource,
     ...shared,
     callDefaults: resolveCallOptions(shared, 'request', {}),
@@ -185,7 +186,7 @@ function resolveKey(apiKey: unknown, keys: { last: Secret }): Config['apiKey'] {
   };
 }
 
-function resolveAccount(
+function nameBucketAccount(
   account: string | undefined,
   apiKey: Config['apiKey'],
   limiter: Limiter | undefined,

@@ -236,7 +236,7 @@ async function takePermit(
   { config, request, options, deadline, errors, observer }: Call<unknown>,
   attemptNumber: number,
 ): Promise<Permit | undefined> {
-  const { baseUrl, account, limiter } = config;
+  const { baseUrl, bucketAccount: account, limiter } = config;
   const { maxRetryAfterMs } = options.retry;
   const queuedAt = systemClock.now();
   try {
