@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { KyInstance } from 'ky';
 import * as z from 'zod';
 import { checkOptions, type ErrorContext, refuseOption, rejectOption } from '../common/check-options.ts';
 import { readEnvironment } from '../common/environment.ts';
@@ -25,7 +24,6 @@ import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../obse
 import type { FetchFunction, RetryOptions, TrackingClientOptions } from '../options.ts';
 import { VERSION } from '../version.ts';
 import { type CallOptions, resolveCallOptions, retryOption } from './call-options.ts';
-import { createTransport } from './transport.ts';
 
 export interface Config extends ErrorContext {
   readonly baseUrl: string;
@@ -41,8 +39,8 @@ export interface Config extends ErrorContext {
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly fetch: FetchFunction | undefined;
-  /** Builds the requests, with the default headers and those of the option `headers`; the API key is never among them. */
-  readonly transport: KyInstance;
+  /** The default headers and those of the option `headers`, with names in lower case; the API key is never among them. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;
   /** `keep`: keep the fields of a response that break its schema. `throw`: reject the call. */
@@ -95,9 +93,8 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const shared = { ...context, totalTimeoutMs: checked.totalTimeoutMs, retry: checked.retry ?? {} };
   const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   const headers = { accept: 'application/json', 'user-agent': userAgent, ...checked.headers };
-  const resolvedUrl = resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey);
   return {
-    baseUrl: resolvedUrl,
+    baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp, maskKey),
     bucketAccount: nameBucketAccount(checked.account, keySource, limiter),
     apiKey: keySource,
     ...shared,
@@ -105,7 +102,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
     limiter,
     fetch: checked.fetch,
-    transport: createTransport(resolvedUrl, headers),
+    headers,
     logger,
     hooks: resolveHooks(checked.hooks, logger, context),
     invalidResponse: checked.invalidResponse,

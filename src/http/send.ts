@@ -1,3 +1,4 @@
+import ky from 'ky';
 import { isBytes, isInstance, listCauses } from '../common/foreign.ts';
 import { describeThrown, kindOf } from '../common/messages.ts';
 import type { Secret } from '../common/secrets.ts';
@@ -17,6 +18,15 @@ interface AttemptOptions {
   readonly onSend: () => void;
 }
 
+const KY_OPTIONS = {
+  // p-retry retries, because endpoints differ in what may be retried, and each attempt takes a permit.
+  retry: 0,
+  // `AttemptLimit` limits the time, because ky stops its timer when the headers arrive, before the body.
+  timeout: false,
+  // `readCallResult` creates the errors from the envelopes of the service.
+  throwHttpErrors: false,
+} as const;
+
 /** @throws ConnectionError, or the reason of the signal */
 export async function sendRequest(
   config: Config,
@@ -26,9 +36,12 @@ export async function sendRequest(
 ): Promise<FetchResponse> {
   let wasCalled = false;
   try {
-    return await config.transport(target.slice(1), {
+    return await ky(target.slice(1), {
+      ...KY_OPTIONS,
+      prefixUrl: config.baseUrl,
       method,
       headers: {
+        ...config.headers,
         ...headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         authorization: `Bearer ${key.text}`,
