@@ -89,7 +89,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { body: trackerInputSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Creates a tracker, or returns the existing tracker with the same data.',
+    summary: 'Creates a tracker, or returns the tracker with the same data.',
   },
   'trackers.list': {
     method: 'GET',
@@ -119,7 +119,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { body: trackerInputSchema },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
-    summary: 'Creates a tracker and gets its results, which can take a minute.',
+    summary: 'Creates a tracker and gets its results, in up to a minute.',
   },
   'trackers.get': {
     method: 'GET',
@@ -139,7 +139,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy, body: trackerUpdateSchema },
     response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
-    summary: 'Changes a tracker. With `isSubscribed: false`, stops tracking.',
+    summary: 'Changes a tracker; `isSubscribed: false` stops tracking.',
   },
   'trackers.resultsByTrackingNumber': {
     method: 'GET',
@@ -149,7 +149,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: z.object({ trackingNumber: trackingNumberIdentifier }) },
     response: { unwrap: inData('trackings'), schema: trackingListSchema },
-    summary: 'Gets the results of every tracker with this number.',
+    summary: 'Gets the results of all trackers with this number.',
   },
   'trackers.results': {
     method: 'GET',
@@ -159,7 +159,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
-    summary: 'Gets the results of one tracker, with all events.',
+    summary: 'Gets the results of one tracker with all events.',
   },
   'trackers.resendWebhookEvents': {
     method: 'POST',
@@ -169,7 +169,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
-    summary: 'Asks the service to send the webhooks of a tracker again.',
+    summary: 'Sends the webhooks of a tracker again.',
   },
   'trackers.webhookHistory': {
     method: 'GET',
@@ -179,7 +179,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: wholeBody, schema: webhookHistorySchema },
-    summary: 'Downloads the webhooks that were sent for a tracker.',
+    summary: 'Downloads the webhooks of a tracker.',
   },
   'tracking.search': {
     method: 'POST',
@@ -189,7 +189,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { body: trackingSearchInputSchema },
     response: { unwrap: inData('trackings'), schema: perCallTrackingListSchema },
-    summary: 'Looks up a number without a tracker. Needs the per-call plan.',
+    summary: 'Looks up a number without a tracker (per-call plan).',
   },
   'couriers.list': {
     method: 'GET',

@@ -8,13 +8,13 @@ export interface RetryOptions {
   /** Maximum number of retries of one request. Retries after a 429 count, too. Default 4; 20 for `createMany`. */
   readonly retries?: number | undefined;
   /**
-   * Longest wait in milliseconds that the service may ask for; if it asks for more, the call rejects at once. Default 60,000;
+   * Longest wait in milliseconds that the service may ask for. If it asks for more, the call rejects at once. Default 60,000;
    * 3,600,000 for `createMany` and polls.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait before a retry in milliseconds, if the service asks for none. Waits grow from half a second up to a limit. Each
-   * call chooses its own limit at random, between half of this value and all of it. Default 8,000.
+   * Longest wait before a retry in milliseconds, if the service asks for none. Waits grow from half a second. The longest wait of a
+   * call is random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
 }
@@ -60,19 +60,18 @@ export interface TrackingClientOptions {
    */
   readonly baseUrl?: string | URL | undefined;
   /**
-   * The API key, or a function that is called before every attempt and returns the key. The function should be fast and read the
-   * key from memory: the attempt already holds a token of the rate limit, which no other call can use while the function runs.
-   * Default: the environment variable `TRACKING_API_KEY`.
+   * The API key, or a function that returns it. The function is called before every attempt. It should be fast, because the attempt
+   * already holds a token of the rate limit. Default: the environment variable `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   /**
-   * Time limit of one attempt in milliseconds, until its whole response has arrived. Default 30,000; 90,000 for `track` and
+   * Time limit of one attempt, in milliseconds. The whole response must arrive in this time. Default 30,000; 90,000 for `track` and
    * `search` (docs/service.md 6.4).
    */
   readonly timeoutMs?: number | undefined;
-  /** Time limit of the whole call with all attempts and waits, in milliseconds. Default: none. */
+  /** Time limit of the whole call, in milliseconds. It includes all attempts and waits. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
-  /** The settings of retries, or `false` for no retries. Default: the defaults of `RetryOptions`. */
+  /** Settings of retries, or `false` for no retries. Default: `{}`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
    * Options of the client's own limiter, or `false` for no limiter. `withOptions` refuses this option, because the new client
@@ -80,36 +79,34 @@ export interface TrackingClientOptions {
    */
   readonly rateLimit?: false | LimiterOptions | undefined;
   /**
-   * A limiter that several clients or processes share, instead of `rateLimit`. Pass a `TokenBucketLimiter` for clients of one
-   * process, or a `RedisLimiter` for several processes. Set `limits` on the limiter; accounts with different limits need a limiter
-   * each. Clients of `withOptions` keep the limiter, so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter for
-   * this client alone.
+   * A shared limiter, instead of `rateLimit`. Pass a `TokenBucketLimiter` for clients of one process, or a `RedisLimiter` for
+   * several processes. Set `limits` on the limiter; accounts with different limits need a limiter each. Clients of `withOptions`
+   * keep the limiter, so `withOptions` refuses `rateLimit` and `limiter`. Default: a limiter of its own.
    */
   readonly limiter?: Limiter | undefined;
   /**
-   * Name of the account, for clients that share its limits but have different keys (docs/service.md 1.8). Default: a hash of the
-   * key (a random id if `apiKey` is a function). Required if `apiKey` is a function and `limiter` is a `RedisLimiter`.
+   * Name of the account, if its clients have different keys (docs/service.md 1.8). Default: a hash of the key, or a random id if
+   * `apiKey` is a function. Required if `apiKey` is a function and `limiter` is a `RedisLimiter`.
    */
   readonly account?: string | undefined;
   /**
-   * A function to call instead of the global `fetch`, such as `fake.fetch` in tests, or the `fetch` of `undici` or `node-fetch`.
-   * It is called with the URL as a string and with plain options. If it throws for another reason than the network, the call is
-   * not retried. Default: the global `fetch`.
+   * The `fetch` to use, such as `fake.fetch` in tests. The `fetch` of `undici` works, too. It is called with the URL as a string
+   * and with plain options. If it throws for another reason than the network, the call is not retried. Default: the global `fetch`.
    */
   readonly fetch?: FetchFunction | undefined;
   /** Additional headers of every request. `authorization` is refused, because `apiKey` sets it. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */
+  /** A logger, for example of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
   /** The lowest level that is logged. Default: the environment variable `TRACKING_LOG` or `warn`. */
   readonly logLevel?: LogLevel | undefined;
-  /** An object with hooks, or a list of such objects. A hook that throws never breaks a call. Default: none. */
+  /** Hooks, or a list of objects with hooks. A hook that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * If fields of a response have an unexpected type, `keep` returns them unchanged, and `throw` rejects the call with
-   * `ResponseValidationError`. With `keep`, the client reports the mismatch in `withResponse().mismatched`, to the hook
-   * `onMismatch`, and with one `warn` line for each endpoint and field. In both modes a call rejects if the result, a list of
-   * records or an item of such a list has the wrong type, or if a single tracker has no valid `trackerId`. Default `keep`.
+   * `keep` returns fields of an unexpected type unchanged; `throw` rejects the call with `ResponseValidationError`. With `keep`,
+   * the client reports the mismatch in `withResponse().mismatched`, to the hook `onMismatch`, and with one `warn` line for each
+   * endpoint and field. In both modes a call rejects if the result, a list of records or an item of such a list has the wrong type,
+   * or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /**
@@ -117,7 +114,7 @@ export interface TrackingClientOptions {
    * error is longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
    */
   readonly maxResponseBytes?: number | undefined;
-  /** Allows `http:` to other machines; the key is then sent unencrypted (docs/service.md 1.7). Default false. */
+  /** Allows `http:` to other machines (docs/service.md 1.7). The key is then sent unencrypted. Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 
@@ -125,7 +122,7 @@ export interface TrackingClientOptions {
 export interface RequestOptions {
   /** A signal that aborts the call. The call then rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Time limit of one attempt in milliseconds, until its whole response has arrived. Default: the client's. */
+  /** Time limit of one attempt, in milliseconds. The whole response must arrive in this time. Default: the client's. */
   readonly timeoutMs?: number | undefined;
   /** Time limit of the whole call, in milliseconds. Default: the client's. */
   readonly totalTimeoutMs?: number | undefined;
@@ -133,7 +130,7 @@ export interface RequestOptions {
   readonly retry?: false | RetryOptions | undefined;
   /** Additional headers, which override the client's. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `interactive`. */
+  /** Waiting calls with `interactive` go before those with `background`. Default `interactive`. */
   readonly priority?: Priority | undefined;
 }
 

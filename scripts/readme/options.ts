@@ -51,6 +51,7 @@ export function endpointTable(): string {
 /** Writes one table of options for each entry point; a type that two entry points export is shown once. */
 export function optionTables(): string {
   const shown = new Set<string>();
+  const lastRows = new Map<string, string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     if (!LISTED_ENTRIES.includes(entry)) return [];
     const all = readExports(path);
@@ -61,7 +62,7 @@ export function optionTables(): string {
       return [{ name, declaration }];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    return [heading, optionTable(types)];
+    return [heading, optionTable(types, lastRows)];
   });
   return parts.join('\n\n');
 }
@@ -81,15 +82,27 @@ interface OptionsType {
 }
 
 /**
- * Puts several types of options into one table; each begins with a row that names the types it extends.
+ * Puts several types of options into one table. Each begins with a row that names the types it extends, and the options whose last
+ * row says the same.
  *
+ * @param lastRows - the last row of each option so far, as JSON
  * @throws Error naming an optional field whose comment does not state its default
  */
-function optionTable(types: readonly OptionsType[]): string {
+function optionTable(types: readonly OptionsType[], lastRows: Map<string, string>): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-    const more = parents.length === 0 ? '' : ` (and the options of ${parents.join(' and ')})`;
-    return [[`**${code(name)}**${more}`, '', ''], ...optionRows(declaration)];
+    const own: string[][] = [];
+    const repeated: string[] = [];
+    for (const row of optionRows(declaration)) {
+      const [option = ''] = row;
+      const text = JSON.stringify(row);
+      if (lastRows.get(option) === text) repeated.push(option);
+      else own.push(row);
+      lastRows.set(option, text);
+    }
+    const extended = parents.length === 0 ? '' : ` and options of ${parents.join(', ')}`;
+    const asAbove = repeated.length === 0 ? '' : `; ${repeated.join(', ')} as above`;
+    return [[`**${code(name)}**${extended}${asAbove}`, '', ''], ...own];
   });
   return markdownTable(['Option', 'Default', 'Meaning'], rows);
 }
@@ -112,7 +125,9 @@ function optionRows(type: ts.InterfaceDeclaration): string[][] {
     // The page says that options whose names end with `Ms` are in milliseconds.
     const unitless = name.endsWith('Ms') ? meaning.replace(/,? in milliseconds/, '') : meaning;
     if (defaultText === "the client's") return [];
-    return [[code(name), isRequired ? 'required' : (defaultText ?? 'none'), unitless]];
+    // The page says that an empty cell means no default.
+    const shownDefault = defaultText === undefined || defaultText === 'none' ? '' : defaultText;
+    return [[code(name), isRequired ? 'required' : shownDefault, unitless]];
   });
 }
 

@@ -57,12 +57,12 @@ export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
   /**
-   * Maximum number of requests that are under way, or whose outcomes your loop has not read yet. Default: 10; 3 without a limiter or
-   * with a `maxQueue`. Without this option, a client with a limiter and no `maxQueue` reads the next chunk only when the previous
-   * chunk was sent or has ended.
+   * Maximum number of requests under way. Requests whose outcomes your loop has not read count, too. Default: 10, or 3 without a
+   * limiter or with a `maxQueue`. Without this option, a client with a limiter and no `maxQueue` reads the next chunk only when the
+   * previous chunk was sent or has ended.
    */
   readonly concurrency?: number | undefined;
-  /** Called after each request with the counts so far. If it throws, a warning is logged and the run goes on. Default: none. */
+  /** Called with the counts after each request. If it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 

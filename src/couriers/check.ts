@@ -13,7 +13,7 @@ import { type CourierList, foldText } from './courier-list.ts';
 
 /** Options of `couriers.check` and `couriers.checkMany`. */
 export interface CheckCouriersOptions {
-  /** A signal that ends the check. The call then rejects with the signal's own reason. Default: none. */
+  /** A signal that aborts the call. The call then rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 

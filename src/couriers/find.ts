@@ -8,9 +8,12 @@ import { type CourierList, foldText, type ListedCourier } from './courier-list.t
 
 /** Options of `couriers.find`. */
 export interface FindCouriersOptions {
-  /** True to find deprecated couriers, too; the service ignores their codes (docs/service.md 3.2). Default false. */
+  /** Also finds deprecated couriers, whose codes the service ignores (docs/service.md 3.2). Default false. */
   readonly deprecated?: boolean | undefined;
-  /** A signal that ends the wait for the list. The call then rejects with the signal's own reason. Default: none. */
+  /**
+   * A signal that aborts the call. The call then rejects with the signal's own reason; the request for the list goes on. Default:
+   * none.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -45,8 +45,7 @@ export interface PollContext {
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each request of a poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
-   * Milliseconds from one poll to the next, at least 1,000, or a function that returns this number for each poll.
-   * Default 900,000 (15 minutes).
+   * Milliseconds from one poll to the next, or a function that returns them. At least 1,000. Default 900,000 (15 minutes).
    * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
@@ -55,21 +54,20 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
-   * tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or plan, a
-   * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number, every
-   * failed poll counts. Default 5 (an outage counts until a poll has succeeded): failures of the network, timeouts, 408, 429 and 5xx
-   * count only until the first success of the tracker.
+   * The polling ends after this number of failed polls in a row. It ends with an error. The retries within a poll do not count. An
+   * unknown tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or
+   * plan, a used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number,
+   * every failed poll counts. Default 5, but an outage (failures of the network, timeouts, 408, 429 and 5xx) counts only until the
+   * first success of the tracker.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
-   * The polling ends when this function returns true for the results of a poll. It is not called before the first event. Default:
-   * never.
+   * The polling ends when this function returns true for the results. It is not called before the first event. Default: never.
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
   /**
-   * The `keys` of events that you have handled before, so that these events are skipped. Default: none.
+   * The `keys` of events to skip. You have handled these events before. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
@@ -78,19 +76,19 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 /** Options of `trackers.pollOnce`; request options apply to each of its requests. */
 export interface PollOnceOptions extends TrackerRequestOptions {
   /**
-   * The `keys` of events that you have handled before, so that these events are skipped. Default: none.
+   * The `keys` of events to skip. You have handled these events before. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
-  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `background`. */
+  /** Waiting calls with `interactive` go before those with `background`. Default `background`. */
   readonly priority?: Priority | undefined;
 }
 
 /** Options of `trackers.resultsMany`; request options apply to each request. */
 export interface ResultsManyOptions extends TrackerRequestOptions {
-  /** Maximum number of requests that are under way, or whose results your loop has not read yet; at least 1. Default 10. */
+  /** Maximum number of requests under way, at least 1. Requests whose results your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
-  /** Waiting calls with `interactive` go before waiting calls with `background`. Default `background`. */
+  /** Waiting calls with `interactive` go before those with `background`. Default `background`. */
   readonly priority?: Priority | undefined;
 }
 
@@ -106,11 +104,11 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
  */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /**
-   * Maximum number of requests per second for all trackers together. It must be above 0; the requests are evenly spread. Retries do
-   * not count. Default: only the rate limits.
+   * Maximum number of requests per second, for all trackers together. It must be above 0; the requests are evenly spread. Retries
+   * do not count. Default: only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls that are under way, or whose updates your loop has not read yet; at least 1. Default 10. */
+  /** Maximum number of polls under way, at least 1. Polls whose updates your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -39,17 +39,16 @@ const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
   /**
-   * A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. You close it yourself.
-   * Set `query_timeout` of a `pg` pool to twice `commandTimeoutMs`, so that it replaces connections that never answer. Poolers in
+   * A `Pool` of `pg`, or anything else with `query(text, values)`, such as a PGlite database. You close it yourself. Set
+   * `query_timeout` of a `pg` pool to twice `commandTimeoutMs`, so that it replaces connections that never answer. Poolers in
    * transaction mode, such as PgBouncer, work.
    */
   readonly pool: Queryable;
   /** Name of the table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
   /**
-   * Time limit of one call in milliseconds, including all waits. A call waits for a connection, and for the statement of the calls
-   * before it: the store sends one claim at a time, and waiting calls share the next one. Commits and releases do the same.
-   * Default: 2,000.
+   * Time limit of one call, in milliseconds. A call also waits for a connection, and for the statement of the calls before it: the
+   * store sends one claim at a time, and waiting calls share the next one. Commits and releases do the same. Default: 2,000.
    */
   readonly commandTimeoutMs?: number | undefined;
 }

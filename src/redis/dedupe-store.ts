@@ -79,14 +79,14 @@ return {}
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
-  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
+  /** A connected client of `redis` or `ioredis`. A pool, sentinel or cluster works, too. You close it yourself. */
   readonly redis: RedisClient;
   /**
-   * Prefix of every key, so that several inboxes can share a Redis. In a cluster, a hash tag such as `{tracking}:` keeps all keys on
-   * one node. Default: `tracking-client:webhooks:`.
+   * Prefix of every key, if several inboxes share a Redis. In a cluster, a hash tag such as `{tracking}:` keeps all keys on one
+   * node. Default: `tracking-client:webhooks:`.
    */
   readonly keyPrefix?: string | undefined;
-  /** Time limit of one call in milliseconds, including the Redis client's wait for a connection. Default: 2,000. */
+  /** Time limit of one call, in milliseconds. The Redis client's wait for a connection counts, too. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 

@@ -47,24 +47,24 @@ const LAST_LOOK_MS = 20;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions extends LimiterOptions {
-  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
+  /** A connected client of `redis` or `ioredis`. A pool, sentinel or cluster works, too. You close it yourself. */
   readonly redis: RedisClient;
-  /** Prefix of every key, without braces, and the same in all processes. Default: `tracking-client:limiter:`. */
+  /** Prefix of every key, the same in all processes. It has no braces. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
    * Number of processes that share the account. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
    * second. Default: 1, so several processes together then exceed the limit.
    */
   readonly processes?: number | undefined;
-  /** Time limit for a reply of Redis, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
+  /** Time limit of one call, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /**
-   * While Redis is unavailable: `local` lets calls use the share of this process; `reject` rejects them with `ConnectionError`.
+   * While Redis is unavailable, `local` uses the share of this process, and `reject` rejects calls. They get a `ConnectionError`.
    * Default: `local`.
    */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /**
-   * A logger, such as one of pino, winston, bunyan or NestJS. It gets a line when Redis is down while calls wait, and when it is
+   * A logger, for example of pino, winston, bunyan or NestJS. It gets a line when Redis is down while calls wait, and when it is
    * back, each at most once a minute. Default: the console.
    */
   readonly logger?: Logger | undefined;

@@ -61,32 +61,32 @@ interface BodyProcessor {
 
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
-   * The webhook secret, a list of secrets, a function that returns them for each request, or `false` to accept webhooks from
-   * anyone. Required: `undefined` is refused, so that a missing environment variable does not turn the check off. The function gets
-   * the request, and can return `{ secret, account }` if webhooks of several accounts come in. If it returns nothing, the response
-   * is 401.
+   * The webhook secret, a list of secrets, a function that returns them, or `false`. `false` accepts webhooks from anyone.
+   * Required: `undefined` is refused, so that a missing environment variable does not turn the check off. The function gets the
+   * request, and can return `{ secret, account }` if webhooks of several accounts come in. If it returns nothing, the response is
+   * 401.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox` that you created, for example to share it among handlers. Default: a new inbox with `store`. */
+  /** A `WebhookInbox` that you created. Default: a new inbox with `store`. */
   readonly inbox?: BodyProcessor | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
   /** Maximum length of a body, in bytes. Default: 2,097,152 (2 MiB). */
   readonly maxBodyBytes?: number | undefined;
-  /** Milliseconds after which the response is 503, although the work goes on. The sender waits about 15 s. Default: 12,000. */
+  /** Milliseconds after which the response is 503. The work goes on. The sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
   /**
-   * Called with the outcome and the counts of each webhook when the inbox is done with it, also after a failure and after `deadlineMs`.
-   * Default: none.
+   * Called with the outcome and the counts of each webhook. It is called when the inbox is done with the webhook, also after a
+   * failure and after `deadlineMs`. Default: none.
    */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Called for each request that gets 400, 401, 413 or 415, and for each request that gets 500 because your function `secret` or
-   * your own `inbox` failed, or because other code has read the body. Default: writes to `logger`, at most one line a minute for
-   * each reason.
+   * Called for each request that gets 400, 401, 413 or 415. It is also called for a request that gets 500, because your function
+   * `secret` or your own `inbox` failed, or because other code has read the body. Default: writes to `logger`, at most one line a
+   * minute for each reason.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
-  /** Counts webhooks: `webhookMetrics()` of `tracking-client/opentelemetry`, or your own object. Default: none. */
+  /** Counts webhooks: `webhookMetrics()`, or your own object. Default: none. */
   readonly metrics?: WebhookMetrics | undefined;
 }
 

@@ -119,12 +119,12 @@ export interface InboxOptions {
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each failure of a callback or of the store, for each message that causes a 422, and for each message in which a
-   * field has an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed
-   * by a success. Default: writes to `logger`, but at most one failure of the store a minute.
+   * Called for each failure of a callback or of the store. Also called for each message that causes a 422, or in which a field has
+   * an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed by a
+   * success. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
-  /** A logger, such as one of pino, winston, bunyan or NestJS. Default: the console. */
+  /** A logger, for example of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
@@ -138,16 +138,19 @@ export interface WebhookInboxOptions extends InboxOptions {
 export interface ProcessOptions {
   /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
-  /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
+  /**
+   * A signal that stops the work. When it aborts, no further callback starts, and the signal of the running callback aborts, too.
+   * Default: none.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
-   * For `processResults`: the time at which you got the tracking results. Their message gets this time as `generatedAt`. A webhook
-   * keeps its own `generatedAt`. Default: the `readAt` of the update of a poll, else now.
+   * The time at which you got the results, for `processResults`. Their message gets this time as `generatedAt`. A webhook keeps its
+   * own `generatedAt`. Default: `readAt` of the poll, else now.
    */
   readonly receivedAt?: Date | undefined;
   /**
-   * Your own name for the account of the body or the results, if you have several accounts. It is a part of each key, so that
-   * events of two accounts are never taken for the same. Default: none.
+   * Your own name for the account, if you have several. It is a part of each key, so that events of two accounts are never taken
+   * for the same. Default: none.
    */
   readonly account?: string | undefined;
 }
