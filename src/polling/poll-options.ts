@@ -54,11 +54,11 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends after this number of failed polls in a row. It ends with an error. The retries within a poll do not count. An
-   * unknown tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or
-   * plan, a used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number,
-   * every failed poll counts. Default 5, but an outage (failures of the network, timeouts, 408, 429 and 5xx) counts only until the
-   * first success of the tracker.
+   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
+   * tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or plan, a
+   * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number, every
+   * failed poll counts. Default 5, but an outage (failures of the network, timeouts, 408, 429 and 5xx) counts only until the first
+   * success of the tracker.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
@@ -67,7 +67,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
   /**
-   * The `keys` of events to skip. You have handled these events before. Default: none.
+   * The `keys` of handled events, which are skipped. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;
@@ -76,7 +76,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 /** Options of `trackers.pollOnce`; request options apply to each of its requests. */
 export interface PollOnceOptions extends TrackerRequestOptions {
   /**
-   * The `keys` of events to skip. You have handled these events before. Default: none.
+   * The `keys` of handled events, which are skipped. Default: none.
    * @example knownKeys: await readKeysFromDatabase(trackerId)
    */
   readonly knownKeys?: Iterable<string> | undefined;

@@ -82,8 +82,8 @@ export interface RedisDedupeStoreOptions {
   /** A connected client of `redis` or `ioredis`. A pool, sentinel or cluster works, too. You close it yourself. */
   readonly redis: RedisClient;
   /**
-   * Prefix of every key, if several inboxes share a Redis. In a cluster, a hash tag such as `{tracking}:` keeps all keys on one
-   * node. Default: `tracking-client:webhooks:`.
+   * Prefix of every key. With different prefixes, several inboxes can share a Redis. In a cluster, a hash tag such as `{tracking}:`
+   * keeps all keys on one node. Default: `tracking-client:webhooks:`.
    */
   readonly keyPrefix?: string | undefined;
   /** Time limit of one call, in milliseconds. The Redis client's wait for a connection counts, too. Default: 2,000. */

@@ -85,18 +85,12 @@ const defaults = SOURCES.flatMap((source) =>
 /** The defaults that the page states, by the name of the options and of the option. */
 function readStated(): Map<string, string> {
   const stated = new Map<string, string>();
-  const last = new Map<string, string>();
   let options = '';
   for (const [, first = '', second = ''] of readDocument('docs/options.md').matchAll(
     /^\| (.+?) \| (.*?) \|/gm,
   )) {
-    const [, type, asAbove = ''] = /^\*\*`(\w+)`\*\*(?:.*; (.+) as above)?/.exec(first) ?? [];
-    options = type ?? options;
-    for (const [, name = ''] of asAbove.matchAll(/`(\w+)`/g))
-      stated.set(`${options}.${name}`, last.get(name) ?? 'no row above');
-    const name = first.replaceAll('`', '');
-    last.set(name, second);
-    stated.set(`${options}.${name}`, second);
+    options = /^\*\*`(\w+)`\*\*/.exec(first)?.[1] ?? options;
+    stated.set(`${options}.${first.replaceAll('`', '')}`, second);
   }
   return stated;
 }
