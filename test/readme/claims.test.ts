@@ -7,8 +7,8 @@ import {
   type TrackingClientOptions,
   TrackingError,
 } from 'tracking-client';
-import { createFakeTrackingService } from 'tracking-client/testing';
-import { MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { describe, expect, it, vi } from 'vitest';
 import { readLayout } from '../../src/cli/rows.ts';
 import { collect, makeInputs } from '../bulk/bulk-service.ts';
@@ -449,7 +449,7 @@ describe('responses', () => {
     const { client } = makeClient({ body: '<html>', headers: { 'content-type': 'text/html' } });
     const error = await catchRejection(client.trackers.resendWebhookEvents('t1'));
     expect(error).toMatchObject({ name: 'ResponseValidationError' });
-    expectClaim('the call always rejects with a `ResponseValidationError`');
+    expectClaim('if the body cannot be used at all, the call rejects with a `ResponseValidationError`');
   });
 });
 
@@ -472,6 +472,30 @@ describe('webhooks and polls', () => {
     expect(await readKeys({ clientTrackerId: 'o1' })).not.toEqual(keys);
     expect(await readKeys(both, 'acme')).toEqual([buildEventKey(both, { eventId: 'e1' }, 'acme')]);
     expectClaim('The keys of an event are the same in webhooks, unless you named an `account`');
+  });
+
+  it('rows that are lost → a resend brings only duplicates, and the history with an empty store brings all events', async () => {
+    const { fake, client } = connectToFake();
+    let rows: unknown[] = [];
+    const onEvent = (event: { status?: string | null | undefined }) => void rows.push(event.status);
+    const target = createWebhookHandler({ secret: 'whsec', store: new MemoryDedupeStore(), onEvent });
+    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
+    fake.shipment(NUMBER).addEvent().deliver();
+    const sender = createWebhookSender({ target, secret: 'whsec', fake });
+    await sender.flush();
+
+    rows = [];
+    await client.trackers.resendWebhookEvents(trackerId);
+    await sender.flush();
+    expect(rows).toEqual([]);
+
+    const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+    await inbox.processHistory(await client.trackers.webhookHistory(trackerId), onEvent);
+    expect(rows).toEqual(['In transit', 'Delivered']);
+    expectClaim('Your rows are lost, and a resend brings only duplicates');
+    expectClaim(
+      '`inbox.processHistory(history, onEvent)` of a `new WebhookInbox({ store: new MemoryDedupeStore() })`',
+    );
   });
 
   it.each([
