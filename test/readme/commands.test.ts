@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { IS_PUBLISHED } from '../../scripts/support/published.ts';
-import { parseFlags } from '../cli/make-terminal.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { makeTerminal, parseFlags } from '../cli/make-terminal.ts';
 import { ALL_DOCUMENTS, parseMarkdown, readDocument } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -40,6 +41,25 @@ function findComplaint(command: string): string | undefined {
     return `${command}: ${error}`;
   }
 }
+
+/** The commands in the table of docs/command.md, without `npx --no-install tracking-client`. */
+function listCommands(): string[] {
+  const [, table = ''] = readDocument('docs/command.md').split('\n| Command | What it does |\n');
+  return [...(table.split('\n\n')[0] ?? '').matchAll(/^\| `([^`]+)` \|/gm)].map(([, line = '']) => line);
+}
+
+describe('the table of commands', () => {
+  it('its first words → the commands of the program', () => {
+    const { commands } = createProgram(makeTerminal().terminal);
+    expect(listCommands().map((line) => line.split(' ')[0])).toEqual(
+      commands.map((command) => command.name()),
+    );
+  });
+
+  it.each(listCommands())('`%s` → can be run unchanged', (line) => {
+    expect(() => parseFlags(line.split(' '))).not.toThrow();
+  });
+});
 
 describe('the commands of', () => {
   it.each(ALL_DOCUMENTS)('%s → can be run unchanged', (path) => {
