@@ -28,17 +28,15 @@ function measuredTable(measuredOn: string, head: readonly string[], rows: readon
   return `${markdownTable(head, rows)}\n\nMeasured on ${measuredOn}.`;
 }
 
-function formatEventsPerWebhook({ eventsPerWebhook }: { readonly eventsPerWebhook: number }): string {
-  return `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'} per webhook`;
+function formatEvents({ eventsPerWebhook }: { readonly eventsPerWebhook: number }): string {
+  return `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'}`;
 }
 
 /** Each function writes the last results of a program of bench/ as a table of docs/benchmarks.md. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'limiter figures': () => {
     const rows = limiter.cases.map(({ name, measurements }) => {
-      const cells = measurements.map(
-        ({ median }) => `${median.refused} / ${median.sharePercent.toFixed(0)}%`,
-      );
+      const cells = measurements.map(({ median }) => `${median.refused}, ${median.sharePercent.toFixed(0)}%`);
       return [name, ...cells];
     });
     const contenders = listContenders(limiter.cases.map(({ measurements }) => measurements));
@@ -51,7 +49,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
         const ofContender = runs.filter((run) => run.contender === contender);
         const share = median(ofContender.map(({ sharePercent }) => sharePercent));
         // Show the refusals of the worst run, because a limit must be kept in every run.
-        return `${Math.max(...ofContender.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
+        return `${Math.max(...ofContender.map(({ refused }) => refused))}, ${share.toFixed(0)}%`;
       });
       return [name, ...cells];
     });
@@ -64,13 +62,13 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
         .map(({ events, seconds, ratio }) => formatRate(events / seconds, ratio));
       return [name, ...cells];
     });
-    const cases = [...new Set(stores.fleets.map(formatEventsPerWebhook))];
+    const cases = [...new Set(stores.fleets.map(formatEvents))];
     return measuredTable(stores.measuredOn, ['Store', ...cases], rows);
   },
   'receiver figures': () => {
     const { results } = receivers;
     const formatCase = (result: (typeof results)[number]) =>
-      `${formatEventsPerWebhook(result)}, sent ${result.copies === 1 ? 'once' : `${result.copies} times`}`;
+      `${formatEvents(result)}, ${result.copies === 1 ? 'once' : `${result.copies} times`}`;
     const cases = [...new Set(results.map(formatCase))];
     const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
       const cells = cases.map((title) => {
