@@ -1,25 +1,27 @@
-// The second part of docs/recipes/bullmq.md, with workers as processes of their own on a fake service in another process.
-import { writeFile } from 'node:fs/promises';
+// examples/bullmq-polling/ with workers as processes of their own, on a fake service in another process.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { makeRecipeFolder } from '../integration/recipe-folder.ts';
 import { startOwnRedis } from '../integration/redis-limiter/own-redis.ts';
 import { describeWithProgram } from '../integration/services.ts';
 import { expectRepeatsOfKillOnly, PollingProcesses } from './polling-processes.ts';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const EXAMPLE = join(ROOT, 'examples/bullmq-polling');
 const TIMEOUT_MS = 180_000;
 const LIMIT = 400;
 const CONCURRENCY = 20;
 const LOCK_MS = 4_000;
 
-/** A worker of the recipe with short locks and a raised limit. Its callback notes each call in a list. */
+/** A worker of the example with short locks and a raised limit. Its callback notes each call in a list. */
 const WORKER = `import { Redis } from 'ioredis';
 import { TrackingClient } from 'tracking-client';
 import { RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
 import { WebhookInbox } from 'tracking-client/webhooks';
-import { pollQueue, pollWorker } from './src/polls.ts';
+import { pollQueue, pollWorker } from '${EXAMPLE}/polls.ts';
 const [name] = process.argv.slice(2);
 const redis = new Redis(process.env.REDIS_URL).on('error', console.error);
 const queue = pollQueue();
@@ -38,8 +40,8 @@ worker.on('failed', (job, error) => console.error(job?.data.trackerId, error));
 process.once('SIGTERM', async () => { await worker.close(); await queue.close(); redis.disconnect(); });
 `;
 
-// A Redis of its own, because the recipe has fixed names and the test deletes all keys.
-describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => {
+// A Redis of its own, because the example has fixed names and the test deletes all keys.
+describeWithProgram('redis-server', 'examples/bullmq-polling/ on a real Redis', () => {
   let url: string;
   let redis: Redis;
   const processes = new PollingProcesses();
@@ -55,11 +57,11 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
     redis = new Redis(url);
     cleanUps.push(() => redis.quit());
     vi.stubEnv('REDIS_URL', url);
-    const recipe = await makeRecipeFolder('bullmq');
-    cleanUps.push(recipe.remove);
-    folder = recipe.folder;
+    await mkdir(join(ROOT, '.tmp'), { recursive: true });
+    folder = await mkdtemp(join(ROOT, '.tmp', 'bullmq-polling-'));
+    cleanUps.push(() => rm(folder, { recursive: true }));
     await writeFile(join(folder, 'short-locks.ts'), WORKER);
-    const polls = await import(join(folder, 'src/polls.ts'));
+    const polls = await import(join(EXAMPLE, 'polls.ts'));
     startPolling = polls.startPolling;
     queue = polls.pollQueue();
     cleanUps.push(() => queue.close());
@@ -114,11 +116,11 @@ describeWithProgram('redis-server', 'bullmq.md, polling on a real Redis', () => 
   );
 
   it(
-    'src/poll-worker.ts as it stands → each event is reported once, a tracker that is gone is polled no more; SIGTERM, exit code 0',
+    'worker.ts as it stands → each event is reported once, a tracker that is gone is polled no more; SIGTERM, exit code 0',
     async () => {
       const { startWorker, trackerIds } = await startService(4);
       await startPolling(queue, 'gone', Date.now());
-      const { lines, end } = await startWorker('src/poll-worker.ts');
+      const { lines, end } = await startWorker(join(EXAMPLE, 'worker.ts'));
       await waitFor(async () => expect(await queue.getJobSchedulersCount()).toBe(3));
       await waitFor(async () =>
         expect(lines.filter((line) => line.startsWith('new event '))).toHaveLength(8),
