@@ -1,5 +1,6 @@
 // The recipes of docs/recipes/ that need no framework, run as they stand. Those of frameworks run in test/consumers.
 import { readdirSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ import { makePool } from '../integration/postgres-schema.ts';
 import { makeRecipeFolder } from '../integration/recipe-folder.ts';
 import { describeWithAnyPostgres, describeWithRedis } from '../integration/services.ts';
 import { listening } from '../integration/webhook-loopback.ts';
-import { readDocument } from '../readme/support/documents.ts';
+import { parseMarkdown, readDocument } from '../readme/support/documents.ts';
 import { recipeFiles } from '../readme/support/recipes.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -43,6 +44,19 @@ async function imported<Exports>(name: string, path: string): Promise<Exports> {
   const { folder, remove } = await makeRecipeFolder(name);
   cleanUps.push(remove);
   return import(join(folder, path));
+}
+
+/** Imports the only block of a page that contains a text. */
+async function importedBlock<Exports>(page: string, text: string): Promise<Exports> {
+  const [block, ...others] = parseMarkdown(readDocument(page)).blocks.filter(({ code }) =>
+    code.includes(text),
+  );
+  expect(others).toEqual([]);
+  await mkdir(join(ROOT, '.tmp'), { recursive: true });
+  const folder = await mkdtemp(join(ROOT, '.tmp', 'block-'));
+  cleanUps.push(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'block.js'), block?.code ?? '');
+  return import(join(folder, 'block.js'));
 }
 
 /** A fake service that the environment names. */
@@ -269,7 +283,7 @@ describe('report.md', () => {
   });
 });
 
-describe('proxy.md', () => {
+describe('a proxy, in docs/troubleshooting.md', () => {
   async function startProxy() {
     const tunnels: (string | undefined)[] = [];
     const proxy = createServer().on('connect', ({ url }, socket) => {
@@ -292,7 +306,10 @@ describe('proxy.md', () => {
   it('a call with HTTP_PROXY set → goes through the proxy', async () => {
     const fake = await serving();
     const tunnels = await startProxy();
-    const { client } = await imported<{ client: TrackingClient }>('proxy', 'src/tracking.ts');
+    const { client } = await importedBlock<{ client: TrackingClient }>(
+      'docs/troubleshooting.md',
+      'EnvHttpProxyAgent',
+    );
     await client.trackers.create({ trackingNumber: NUMBER });
     expect(tunnels).toEqual([new URL(process.env['TRACKING_BASE_URL'] ?? '').host]);
     expect(fake.requests.map(({ status }) => status)).toEqual([201]);
