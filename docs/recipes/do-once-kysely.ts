@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely';
 
 export interface Tables {
   handled_events: { key: string };
-  orders: { id: string; status: string | null; event_count: number }; // and your other tables
+  orders: { id: string; event_count: number }; // and your other tables
 }
 
 /** Inserts the key and does the work in one transaction. Does nothing if the table has the key. */

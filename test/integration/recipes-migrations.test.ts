@@ -1,4 +1,4 @@
-// docs/recipes/migrations.md: each tool migrates a new database, and the store of the recipe uses the table.
+// The migrations of docs/recipes/exactly-once.md: each tool migrates a new database, and the store of the page uses the table.
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
@@ -13,7 +13,7 @@ import { makePool } from './postgres-schema.ts';
 import { makeRecipeFolder } from './recipe-folder.ts';
 import { describeWithAnyPostgres } from './services.ts';
 
-await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
+await describeWithAnyPostgres('the migrations of exactly-once.md on a PostgreSQL', (create) => {
   const cleanUps: (() => Promise<unknown>)[] = [];
   let folder: string;
   let databaseUrl: string;
@@ -22,7 +22,7 @@ await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
   beforeEach(async () => {
     const { url, drop } = await create();
     databaseUrl = url;
-    const recipe = await makeRecipeFolder('migrations');
+    const recipe = await makeRecipeFolder('exactly-once');
     folder = recipe.folder;
     cleanUps.push(recipe.remove, drop);
   });
@@ -92,6 +92,6 @@ await describeWithAnyPostgres('migrations.md on a PostgreSQL', (create) => {
 });
 
 it('the SQL of the page → the SQL of this version', () => {
-  const migration = recipeFiles('migrations').find(({ path }) => path.endsWith('.sql'))?.code;
+  const migration = recipeFiles('exactly-once').find(({ path }) => path.startsWith('drizzle/'))?.code;
   expect(migration).toContain(inboxTableSql('tracking.inbox'));
 });
