@@ -223,7 +223,7 @@ describe('cron.md', () => {
     const client = new TrackingClient();
     for (const trackingNumber of [NUMBER, 'LA680658838NL']) await client.trackers.create({ trackingNumber });
     for (const number of [NUMBER, 'LA680658838NL']) fake.shipment(number).addEvent({ status: 'Arrived' });
-    fake.fail('trackers.results', { status: 403 });
+    fake.fail('trackers.results', { status: 400 });
     const lines = captured();
     await imported('cron', 'src/refresh.ts');
     cleanUps.push(() => {
