@@ -1,11 +1,12 @@
 // The migrations of docs/recipes/exactly-once.md: each tool migrates a new database, and the store of the page uses the table.
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
-import knex from 'knex';
+import knex, { type Knex } from 'knex';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import { inboxTableSql, PostgresDedupeStore, type Queryable } from 'tracking-client/postgres';
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { recipeFiles } from '../readme/support/recipes.ts';
@@ -44,20 +45,37 @@ await describeWithAnyPostgres('the migrations of exactly-once.md on a PostgreSQL
     expect(await store.claim(['a'], { ...lease, token: 'two' })).toEqual([{ status: 'done' }]);
   }
 
+  const importSql = (): Promise<{ up: string; down: string }> =>
+    import(join(folder, 'src/inbox-migration.ts'));
+
   it('Knex migrates → the store claims and commits; Knex rolls back → the schema is gone', async () => {
     const db = knex({ client: 'pg', connection: databaseUrl });
     cleanUps.push(() => db.destroy());
-    const [name = ''] = await readdir(join(folder, 'migrations'));
-    // Knex itself would import the file without vitest, which Node 20 cannot.
+    const { up, down } = await importSql();
     const migrationSource = {
-      getMigrations: async () => [name],
-      getMigrationName: () => name,
-      getMigration: () => import(join(folder, 'migrations', name)),
+      getMigrations: async () => ['tracking_inbox'],
+      getMigrationName: (name: string) => name,
+      getMigration: async () => ({
+        up: (inner: Knex) => inner.raw(up),
+        down: (inner: Knex) => inner.raw(down),
+      }),
     };
     await db.migrate.latest({ migrationSource });
     await expectStoreToWork();
     await db.migrate.rollback({ migrationSource });
     expect(await db('pg_namespace').where({ nspname: 'tracking' })).toEqual([]);
+  });
+
+  it('Kysely migrates up and down → the store claims and commits, then the schema is gone', async () => {
+    const pool = makePool({ connectionString: databaseUrl });
+    const db = new Kysely<Record<string, never>>({ dialect: new PostgresDialect({ pool }) });
+    cleanUps.push(() => db.destroy());
+    const { up, down } = await importSql();
+    await sql.raw(up).execute(db);
+    await expectStoreToWork();
+    await sql.raw(down).execute(db);
+    const { rows } = await sql`SELECT FROM pg_namespace WHERE nspname = 'tracking'`.execute(db);
+    expect(rows).toEqual([]);
   });
 
   it('Drizzle migrates twice → the store claims and commits', async () => {
@@ -77,9 +95,11 @@ await describeWithAnyPostgres('the migrations of exactly-once.md on a PostgreSQL
   });
 
   it('TypeORM migrates → the store claims and commits with its pool; TypeORM rolls back → the schema is gone', async () => {
-    const { TrackingInbox1767225600000 } = await import(
-      join(folder, 'src/migrations/1767225600000-TrackingInbox.ts')
-    );
+    const statements = await importSql();
+    class TrackingInbox1767225600000 implements MigrationInterface {
+      up = (queryRunner: QueryRunner) => queryRunner.query(statements.up);
+      down = (queryRunner: QueryRunner) => queryRunner.query(statements.down);
+    }
     const migrations = [TrackingInbox1767225600000];
     const db = await new DataSource({ type: 'postgres', url: databaseUrl, migrations }).initialize();
     cleanUps.push(() => db.destroy());
