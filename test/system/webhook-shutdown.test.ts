@@ -7,7 +7,7 @@ import { createWebhookHandler, MemoryDedupeStore, toNodeHandler } from '../../sr
 import { CLIENTS, openConnection, SECRET } from './stubborn-clients.ts';
 
 /** The pages whose receiver ends on SIGTERM. */
-const PAGES = ['README.md', 'docs/recipes/reconcile.md', 'docs/recipes/accounts.md'];
+const PAGES = ['README.md', 'docs/recipes/accounts.md'];
 
 /** Returns the listener for SIGTERM of the code of a page. */
 function readShutdown(page: string, server: Server, webhooks: { close(): Promise<void> }): () => unknown {
