@@ -20,7 +20,7 @@ function readShutdown(page: string, server: Server, webhooks: { close(): Promise
     },
   };
   const end = { end: async () => {}, close: async () => {} };
-  const names = { process, server, webhooks, close: () => {}, pool: end, redis: end };
+  const names = { process, server, webhooks, pool: end, redis: end };
   new Function(...Object.keys(names), code)(...Object.values(names));
   return listener;
 }
