@@ -19,7 +19,7 @@ function readShutdown(page: string, server: Server, webhooks: { close(): Promise
       listener = given;
     },
   };
-  const end = { end: async () => {}, close: async () => {} };
+  const end = { end: async () => {}, disconnect: () => {} };
   const names = { process, server, webhooks, pool: end, redis: end };
   new Function(...Object.keys(names), code)(...Object.values(names));
   return listener;
