@@ -147,7 +147,7 @@ await describeWithRedis('polling-worker.md on a real Redis', async (redisUrl) =>
           expect(Object.keys(polls).toSorted()).toEqual(trackerIds.toSorted());
           const repeated = Object.values(polls).reduce((sum, times) => sum + times - 1, 0);
           expect(repeated).toBeLessThanOrEqual(CONCURRENCY);
-          // An idle worker looks for due trackers every five seconds, and a busy machine is slow.
+          // An idle worker looks for due trackers every two seconds, and a busy machine is slow.
           expect(takenOverMs).toBeLessThan(3 * LEASE_MS);
         },
         TIMEOUT_MS,
