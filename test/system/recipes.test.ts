@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
@@ -14,7 +15,7 @@ import {
   createWebhookSender,
   type FakeTrackingService,
 } from 'tracking-client/testing';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ENDPOINT_NAMES } from '../../src/endpoints.ts';
 import { makePool } from '../integration/postgres-schema.ts';
 import { makeRecipeFolder } from '../integration/recipe-folder.ts';
@@ -192,6 +193,26 @@ describe('from-sdk.md', () => {
 });
 
 describe('cron.md', () => {
+  beforeEach(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'refresh-'));
+    cleanUps.push(() => rm(folder, { recursive: true }));
+    vi.stubEnv('REFRESH_FILE', join(folder, 'refresh.json'));
+  });
+
+  it('a parcel that is delivered and stopped between two runs → read once more, and then no more', async () => {
+    const fake = await serving();
+    await createTracker();
+    fake.shipment(NUMBER).addEvent({ status: 'Arrived' });
+    const lines = captured();
+    await imported('cron', 'src/refresh.ts');
+    fake.shipment(NUMBER).deliver().stopTracking();
+    await imported('cron', 'src/refresh.ts');
+    await imported('cron', 'src/refresh.ts');
+    const milestones = lines.map((line) => line.replace(/^\S+ (\w+) \d events$/, '$1'));
+    const runs = ['in_transit', '1 refreshed, 0 failed', 'delivered', '1 refreshed, 0 failed'];
+    expect(milestones).toEqual([...runs, '0 refreshed, 0 failed']);
+  });
+
   it.each(NO_RESULTS)(
     'two trackers with news and one without (%s) → two refreshed, exit code 0',
     async (noResults) => {
