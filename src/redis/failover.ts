@@ -18,7 +18,7 @@ export function isRefusalOfReplica(error: unknown): boolean {
 export function explainReplica(error: unknown): TrackingError {
   return new TrackingError(
     `The Redis client is connected to a replica, which refuses writes (${readError(error)?.message}); connect it to the primary. ` +
-      'To follow a failover, use a client of `ioredis` with `reconnectOnError`, Redis Sentinel, or a cluster',
+      'To follow a failover, use a client of `ioredis` with a `retryStrategy`, Redis Sentinel, or a cluster',
     { cause: error },
   );
 }

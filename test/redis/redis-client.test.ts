@@ -141,7 +141,7 @@ describe('a replica behind the connection', () => {
     const clock = useVirtualTime();
     const [refusal = ''] = refusals;
     const { claim, disconnect } = makeIoredis(Array.from({ length: 6 }, () => refusal));
-    await expect(claim()).rejects.toThrow(/READONLY.*connect it to the primary.*`reconnectOnError`/);
+    await expect(claim()).rejects.toThrow(/READONLY.*connect it to the primary.*`retryStrategy`/);
     await expect(claim()).rejects.toThrow(/connect it to the primary/);
     expect(disconnect).toHaveBeenCalledTimes(1);
     await clock.advance(10_000);
@@ -158,7 +158,7 @@ describe('a replica behind the connection', () => {
     const { claim, run, disconnect } = makeIoredis([refusal], overrides);
     const error: unknown = await claim().catch((reason: unknown) => reason);
     expect(error).toMatchObject({
-      message: expect.stringMatching(/READONLY.*connect it to the primary.*`reconnectOnError`/),
+      message: expect.stringMatching(/READONLY.*connect it to the primary.*`retryStrategy`/),
       cause: { message: refusal },
     });
     expect(run).toHaveBeenCalledTimes(1);
