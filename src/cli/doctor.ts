@@ -254,7 +254,7 @@ function formatSpan(durationMs: number): string {
 /** @param name - the variable with the proxy for the scheme of the base URL; its value may contain a password */
 function checkProxy(name: string, isReached: boolean): Line {
   const isSet = [name, name.toLowerCase()].some((variable) => process.env[variable]);
-  if (!isSet) return ok('proxy', `${name} is not set, so errors of the network are those of this machine`);
+  if (!isSet) return ok('proxy', `${name} is not set, so calls use no proxy`);
   const message = isProxyUsed()
     ? `${name} is used, unless NO_PROXY names the host. An error without a code may come from the proxy`
     : `${name} is set, but Node ignores it. To use it, set NODE_USE_ENV_PROXY=1 (Node 24 or later)`;
