@@ -51,7 +51,7 @@ export function endpointTable(): string {
 /** Writes one table of options for each entry point; a type that two entry points export is shown once. */
 export function optionTables(): string {
   const shown = new Set<string>();
-  const lastRows = new Map<string, string>();
+  const rowsSoFar = new Map<string, Set<string>>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     if (!LISTED_ENTRIES.includes(entry)) return [];
     const all = readExports(path);
@@ -62,7 +62,7 @@ export function optionTables(): string {
       return [{ name, declaration }];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    return [heading, optionTable(types, lastRows)];
+    return [heading, optionTable(types, rowsSoFar)];
   });
   return parts.join('\n\n');
 }
@@ -82,13 +82,13 @@ interface OptionsType {
 }
 
 /**
- * Puts several types of options into one table. Each begins with a row that names the types it extends, and the options whose last
- * row says the same.
+ * Puts several types of options into one table. Each begins with a row that names the types it extends, and the options for which
+ * every earlier row says the same.
  *
- * @param lastRows - the last row of each option so far, as JSON
+ * @param rowsSoFar - the different rows of each option, as JSON
  * @throws Error naming an optional field whose comment does not state its default
  */
-function optionTable(types: readonly OptionsType[], lastRows: Map<string, string>): string {
+function optionTable(types: readonly OptionsType[], rowsSoFar: Map<string, Set<string>>): string {
   const rows = types.flatMap(({ name, declaration }) => {
     const parents = (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
     const own: string[][] = [];
@@ -96,9 +96,10 @@ function optionTable(types: readonly OptionsType[], lastRows: Map<string, string
     for (const row of optionRows(declaration)) {
       const [option = ''] = row;
       const text = JSON.stringify(row);
-      if (lastRows.get(option) === text) repeated.push(option);
+      const rows = rowsSoFar.get(option) ?? new Set();
+      if (rows.has(text) && rows.size === 1) repeated.push(option);
       else own.push(row);
-      lastRows.set(option, text);
+      rowsSoFar.set(option, rows.add(text));
     }
     const extended = parents.length === 0 ? '' : ` and options of ${parents.join(', ')}`;
     const asAbove = repeated.length === 0 ? '' : `; ${repeated.join(', ')} as above`;
