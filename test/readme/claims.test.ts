@@ -59,8 +59,8 @@ describe('limits', () => {
     ];
     expect(limits).toEqual([4, 1, 5, 2]);
     expectClaim('It follows a higher limit only if `RateLimit-Reset` is at most one second');
-    expectClaim('up to five times the limit of the table');
-    expectClaim('never above a limit that you have set');
+    expectClaim('It never goes above five times the limit of the table');
+    expectClaim('or above a limit that you have set');
   });
 
   it.each(readTable('Response after', ...RATE_HEADS))(
@@ -98,8 +98,8 @@ it.each([
   expect(polls).toHaveLength(sent);
   await pass(5_000);
   await calls;
-  expectClaim('polls use nine of them');
-  expectClaim("`pollOnce` with `priority: 'interactive'` uses all ten requests");
+  expectClaim('Polls use nine of them');
+  expectClaim("`pollOnce` with `priority: 'interactive'` all ten");
 });
 
 it('the orders that the job of a recipe reads in an hour → those of fast responses in the table', () => {
@@ -125,7 +125,7 @@ describe('errors', () => {
       new TrackingClient({ baseUrl, apiKey: 'any', allowInsecureHttp });
     expect(() => make(false)).toThrow('`baseUrl` begins with http://');
     expect(() => make(true)).not.toThrow();
-    expectClaim('If you have set `allowInsecureHttp`, the base URL can also begin with `http:`');
+    expectClaim('With `allowInsecureHttp`, another cause is a base URL with `http:`');
   });
 
   it('a call during a long pause → a RateLimitError without a response, as the page says', async () => {
@@ -229,19 +229,22 @@ describe('an outage of an hour', () => {
   }
 
   it.each([
-    [{ status: 503 }, 7_000, 16_000],
-    [{ kind: 'timeout' }, 150_000, 180_000],
+    ['create', { status: 503 }, 7_000, 16_000],
+    ['create', { kind: 'timeout' }, 150_000, 180_000],
+    ['track', { kind: 'timeout' }, 450_000, 480_000],
   ] as const)(
-    '`create` during %j → rejects after 5 attempts, in the time of the page',
-    async (failure, from, to) => {
+    '`%s` during %j → rejects after 5 attempts, in the time of the page',
+    async (method, failure, from, to) => {
       const { client, outage } = connectBeforeOutage(failure);
       outage();
-      const { durationMs, error } = await measure(client.trackers.create({ trackingNumber: NUMBER }));
+      const { durationMs, error } = await measure<unknown>(
+        client.trackers[method]({ trackingNumber: NUMBER }),
+      );
       expect(error).toMatchObject({ attempts: 5 });
       expect(durationMs).toBeGreaterThan(from);
       expect(durationMs).toBeLessThan(to);
       expectClaim(
-        'after about ten seconds, or after about three minutes if each attempt runs into its time limit',
+        'after about ten seconds, or after about three minutes (`trackers.track`: eight) if each attempt runs into its time limit',
       );
     },
   );
@@ -347,7 +350,7 @@ describe('a second `create`', () => {
     settings: { settings: { restrictTrackingToCourierCode: true } },
   };
   const INPUT = { trackingNumber: NUMBER };
-  const [harmless = [], costly = [], otherId = [], stopped = [], unsubscribed = []] = readTable(
+  const [harmless = [], costly = [], otherId = [], noId = [], stopped = [], unsubscribed = []] = readTable(
     'Second call',
     'What you get',
   );
@@ -393,6 +396,16 @@ describe('a second `create`', () => {
   it('with an additional clientTrackerId → a second tracker', async () => {
     expect(await count(INPUT, { ...INPUT, clientTrackerId: 'order-1' })).toBe(2);
     expect(otherId[1]).toBe('a second tracker');
+  });
+
+  it('without the first clientTrackerId → the same tracker', async () => {
+    expect(await count({ ...INPUT, clientTrackerId: 'order-1' }, INPUT)).toBe(1);
+    expect(noId[1]).toBe('the same tracker');
+  });
+
+  it('without a field of the first input → a second tracker', async () => {
+    expect(await count({ ...INPUT, ...CHANGES['shipmentReference'] }, INPUT)).toBe(2);
+    expect(costly[0]).toContain('a missing');
   });
 
   it('after the service has stopped tracking → the same tracker; after your own stop → a second tracker', async () => {
