@@ -11,54 +11,32 @@ afterAll(() => {
   Object.defineProperty(globalThis, 'Response', { value: Response });
 });
 
-async function receiver({ start }: Host, handle: (eventId: unknown) => unknown = () => {}) {
+async function receiver({ start }: Host) {
   const handled: unknown[] = [];
   const webhooks = createWebhookHandler({
     secret: SECRET,
     onError: () => {},
     onRefused: () => {},
-    onEvent: async (event) => {
-      await handle(event.eventId);
-      handled.push(event.eventId);
-    },
+    onEvent: ({ eventId }) => handled.push(eventId),
   });
   const { send } = connectClient(await start(webhooks));
   return { send, handled };
 }
 
 describe.each(HOSTS)('$name', (host) => {
-  test('a webhook with a declared length → 200 with JSON, handled', async () => {
-    const { send, handled } = await receiver(host);
-    const body = buildPayload('e1');
-    const response = await send({
-      chunks: [body],
-      headers: { 'content-length': String(Buffer.byteLength(body)) },
-    });
-    expect([response.status, JSON.parse(response.text)]).toEqual([200, { success: true, outcome: 'done' }]);
-    expect(response.headers['content-type']).toMatch(/^application\/json/);
-    expect(handled).toEqual(['e1']);
-  });
-
-  test('a webhook in chunks that split characters → 200, handled', async () => {
+  test.each([
+    ['with a declared length', true],
+    ['in chunks that split characters', false],
+  ])('a webhook %s → 200 with JSON, handled', async (_title, isDeclared) => {
     const { send, handled } = await receiver(host);
     const bytes = Buffer.from(buildPayload('é1'));
     const count = Math.ceil(bytes.length / 7);
     const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(index * 7, index * 7 + 7));
-    expect((await send({ chunks })).status).toBe(200);
+    const declared = { chunks: [bytes], headers: { 'content-length': String(bytes.length) } };
+    const response = await send(isDeclared ? declared : { chunks });
+    expect([response.status, JSON.parse(response.text)]).toEqual([200, { success: true, outcome: 'done' }]);
+    expect(response.headers['content-type']).toMatch(/^application\/json/);
     expect(handled).toEqual(['é1']);
-  });
-
-  test('a callback that fails once → 500, then 200 for each redelivery, handled once', async () => {
-    let calls = 0;
-    const { send, handled } = await receiver(host, () => {
-      calls += 1;
-      if (calls === 1) throw new Error('no database');
-    });
-    const statuses: number[] = [];
-    for (let round = 0; round < 3; round += 1)
-      statuses.push((await send({ chunks: [buildPayload('e1')] })).status);
-    expect(statuses).toEqual([500, 200, 200]);
-    expect(handled).toEqual(['e1']);
   });
 
   test('HEAD → 200, empty', async () => {

@@ -3,10 +3,8 @@ import { createServer, request as httpRequest, type RequestListener } from 'node
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { bodyParser } from '@koa/bodyparser';
 import express from 'express';
-import Koa from 'koa';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, } from 'vitest';
 import { createWebhookHandler, type NodeHandler, toNodeHandler } from '../../src/webhooks/index.ts';
 import { buildPayload, connectClient, listening, SECRET } from './webhook-loopback.ts';
 
@@ -25,7 +23,6 @@ function makeWebhooks() {
 }
 
 test.each<[string, (listener: RequestListener) => RequestListener, Record<string, string>]>([
-  ['a Host header that no URL can hold', (listener) => listener, { host: 'not a host' }],
   [
     'an empty object that a parser left beside an unread body',
     (listener) => (request, response) => listener(Object.assign(request, { body: {} }), response),
@@ -59,17 +56,6 @@ test.each<[string, (listener: RequestListener) => RequestListener, Record<string
   expect(handled).toEqual(['e1']);
 });
 
-test.each(['user:pw@x', 'user@x', ':@x', 'x:99999', '[::', '@'])(
-  'Host %j and a wrong secret → 401; the right secret → 200',
-  async (host) => {
-    const { webhooks } = makeWebhooks();
-    const { send } = await serving(toNodeHandler(webhooks));
-    const authorization = 'Bearer wrong';
-    expect((await send({ headers: { host, authorization }, chunks: [buildPayload('e1')] })).status).toBe(401);
-    expect((await send({ headers: { host }, chunks: [buildPayload('e1')] })).status).toBe(200);
-  },
-);
-
 test('gzip that express.json() unpacked → 200, handled', async () => {
   const { webhooks, handled } = makeWebhooks();
   const app = express().use(express.json());
@@ -80,50 +66,6 @@ test('gzip that express.json() unpacked → 200, handled', async () => {
     chunks: [gzipSync(buildPayload('e1'))],
   });
   expect([response.status, handled]).toEqual([200, ['e1']]);
-});
-
-test('any other handler after express.json() → reads the body from the request', async () => {
-  const app = express().use(express.json());
-  app.post(
-    '/webhooks',
-    toNodeHandler(async (request) => Response.json({ echo: await request.json() }, { status: 202 })),
-  );
-  const { send } = await serving(app);
-  const response = await send({ chunks: ['{"a":[1,"é"]}'] });
-  expect([response.status, JSON.parse(response.text)]).toEqual([202, { echo: { a: [1, 'é'] } }]);
-});
-
-test('Koa whose body parser keeps the body to itself → 500, and one line in the log of the handler', async () => {
-  const error = vi.fn();
-  const logger = { debug() {}, info() {}, warn() {}, error };
-  const webhooks = createWebhookHandler({ secret: SECRET, onEvent() {}, logger });
-  const app = new Koa().use(bodyParser()).use(({ req, res }) => toNodeHandler(webhooks)(req, res));
-  const { send } = await serving(app.callback());
-  const responses = [
-    await send({ chunks: [buildPayload('e1')] }),
-    await send({ chunks: [buildPayload('e1')] }),
-  ];
-  expect(responses.map(({ status, text }) => [status, JSON.parse(text)])).toEqual(
-    Array(2).fill([500, { success: false, outcome: 'failed' }]),
-  );
-  expect(error).toHaveBeenCalledExactlyOnceWith(
-    expect.stringContaining('The request body was read before the webhook handler was called'),
-    expect.anything(),
-  );
-});
-
-test('middleware that restores the secret and corrects the content type → 200', async () => {
-  const { webhooks, handled } = makeWebhooks();
-  const app = express().use((request, _response, next) => {
-    request.headers.authorization = `Bearer ${request.get('x-forwarded-secret')}`;
-    request.headers['content-type'] = 'application/json';
-    next();
-  });
-  app.post('/webhooks', toNodeHandler(webhooks));
-  const { send } = await serving(app);
-  const headers = { authorization: 'proxy', 'content-type': 'text/plain', 'x-forwarded-secret': SECRET };
-  expect((await send({ headers, chunks: [buildPayload('e1')] })).status).toBe(200);
-  expect(handled).toEqual(['e1']);
 });
 
 test.each<[string, (handler: NodeHandler) => RequestListener]>([

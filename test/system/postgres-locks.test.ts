@@ -291,19 +291,4 @@ await describeWithPostgres('other transactions on the table of events', (url) =>
       expect([handled.length, new Set(handled).size]).toEqual([EVENT_COUNT, EVENT_COUNT]);
     });
   });
-
-  describe('serializable as the default level', () => {
-    test('four receivers that get the same 100 webhooks at once → 200 for all, each event handled once', async () => {
-      const onEvent = vi.fn();
-      const trackers = Array.from({ length: 100 }, () => randomUUID());
-      const deliveries = Array.from({ length: 4 }, () => {
-        // A long time limit, because the other suites run at the same time.
-        const ownStore = makeStore({ options: SERIALIZABLE }, 10_000);
-        const webhooks = createWebhookHandler({ secret: false, store: ownStore, onEvent });
-        return trackers.map(async (tracker) => (await webhooks(postEvent(tracker))).status);
-      });
-      expect(await Promise.all(deliveries.flat())).toEqual(Array(400).fill(200));
-      expect(onEvent).toHaveBeenCalledTimes(100);
-    });
-  });
 });

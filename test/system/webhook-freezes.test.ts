@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { bundled } from '../../scripts/support/bundled.ts';
 import { ownKeys } from '../integration/redis-clients.ts';
@@ -33,22 +32,6 @@ await describeWithRedis('a receiver that is frozen with SIGSTOP while it handles
     };
     return { child, next, deliver };
   }
-
-  test('for less than its lease → it goes on, and another receiver finds a duplicate', async () => {
-    const [frozen, other] = [await start(), await start()];
-    const eventId = randomUUID();
-    const began = frozen.next();
-    const first = frozen.deliver(eventId);
-    expect(await began).toEqual({ began: 1 });
-    frozen.child.kill('SIGSTOP');
-    const second = other.deliver(eventId);
-    await sleep(LEASE_MS / 3);
-    frozen.child.kill('SIGCONT');
-    const ended = frozen.next();
-    frozen.child.send('end');
-    expect(await ended).toEqual({ ended: 'done' });
-    expect(await Promise.all([first, second])).toEqual([200, 200]);
-  });
 
   test('for longer than its lease → another receiver handles the event; the signal of the frozen callback aborts', async () => {
     const [frozen, other] = [await start(), await start()];

@@ -76,9 +76,19 @@ describe('a callback that fails', () => {
     },
   );
 
-  test('onError rejects → the other events are handled, no unhandled rejection', async () => {
-    const onError = () => Promise.reject(new Error('the log is full'));
-    const report = await makeInbox({ onError }).process(TWO, failingOn('e1').handler);
+  const reportFailure = () => Promise.reject(new Error('the log is full'));
+  const logFailure = () => {
+    throw new Error('the log is full');
+  };
+  test.each<[string, Parameters<typeof makeInbox>[0]]>([
+    ['onError rejects', { onError: reportFailure }],
+    ['onError throws', { onError: logFailure }],
+    [
+      'the logger throws',
+      { onError: undefined, logger: { debug() {}, info() {}, warn() {}, error: logFailure } },
+    ],
+  ])('%s → the other events are handled, no unhandled rejection', async (_title, options) => {
+    const report = await makeInbox(options).process(TWO, failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1 });
   });
 });

@@ -74,13 +74,6 @@ describe('bounds', () => {
     expect(await store.claim(['a'], lease)).toMatchObject([{ status: 'done' }]);
   });
 
-  test('a store full of expired leases → one expired key is deleted', async () => {
-    const { store, readStatus, pass } = makeStore(1);
-    await store.claim(['a'], lease);
-    pass(60_000);
-    expect(await readStatus('b')).toBe('acquired');
-  });
-
   test('a store full of failed keys, one claimed again with a new key → the other failed key is deleted', async () => {
     const { store } = makeStore(2);
     await store.claim(['a', 'b'], lease);

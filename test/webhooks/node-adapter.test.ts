@@ -236,6 +236,9 @@ test.each([
   [{ url: 'http://[' }, 'http://shop.test:3000/'],
   [{ url: '/a', headers: {} }, 'http://localhost/a'],
   [{ url: '/a', headers: { host: 'not a host' } }, 'http://localhost/a'],
+  [{ url: '/a', headers: { host: 'user:pw@x' } }, 'http://user/a'],
+  [{ url: '/a', headers: { host: 'x:99999' } }, 'http://x/a'],
+  [{ url: '/a', headers: { host: '@' } }, 'http://localhost/a'],
   [{ url: '/a', headers: { host: 'x.test/b?c' } }, 'http://x.test/a'],
   [{ url: '/a', headers: { ':authority': 'shop.test' } }, 'http://shop.test/a'],
 ])('the request %j → the URL %s', async (fields, url) => {

@@ -1,20 +1,6 @@
-import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { fleetsOn, silent, take } from '../../integration/redis-limiter/fleets.ts';
 import { describeWithRedis } from '../../integration/services.ts';
-
-/** A client that loses the first reply to every command and sends the command again, as after a broken connection. */
-function repeating(redis: Redis) {
-  const client: NodeRedisClient = {
-    eval: (script, { keys, arguments: input }) => redis.eval(script, keys.length, ...keys, ...input),
-    evalSha: async (sha1, { keys, arguments: input }) => {
-      await redis.evalsha(sha1, keys.length, ...keys, ...input);
-      return redis.evalsha(sha1, keys.length, ...keys, ...input);
-    },
-  };
-  return client;
-}
 
 await describeWithRedis('tokens that processes share', (url) => {
   const { admin, makeFleet } = fleetsOn(url);
@@ -49,13 +35,6 @@ await describeWithRedis('tokens that processes share', (url) => {
     const permits = await take(join(), toAcquire(), calls);
     expect(permits).toHaveLength(calls);
     expect(lines).toEqual([]);
-  });
-
-  test('a client that sends each command twice → one token for each call', async () => {
-    const { join, toAcquire, keys } = makeFleet();
-    await take(join(), toAcquire(), 1);
-    await take(join({ redis: repeating(admin) }), toAcquire(), 2);
-    expect(await admin.zcard(keys.tokens)).toBe(3);
   });
 
   test('background calls in one process → leave the reserve free for an interactive call in another', async () => {
