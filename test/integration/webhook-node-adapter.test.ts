@@ -4,7 +4,7 @@ import { connect as connectHttp2, createServer as createHttp2Server } from 'node
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
-import { expect, onTestFinished, test, } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createWebhookHandler, type NodeHandler, toNodeHandler } from '../../src/webhooks/index.ts';
 import { buildPayload, connectClient, listening, SECRET } from './webhook-loopback.ts';
 

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { TrackingClient } from '../../src/client.ts';
-import { catchRejection } from '../support/make-client.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from './make-fake.ts';
 
 const MINE = { clientTrackerId: 'mine' };
@@ -345,28 +343,6 @@ describe('POST /trackers/bulk', () => {
     expect(made.fake.trackers).toEqual([]);
   });
 
-  it.each([101, 250])(
-    '%i items, by a client → createBulk sends nothing, createMany sends 100s',
-    async (count) => {
-      const { fake } = makeFake();
-      const { trackers } = new TrackingClient({
-        baseUrl: fake.baseUrl,
-        apiKey: fake.apiKey,
-        fetch: fake.fetch,
-        rateLimit: false,
-      });
-      const error = await catchRejection(trackers.createBulk(many(count)));
-      const message = expect.stringContaining('trackers.createMany');
-      expect(error).toMatchObject({ name: 'RequestValidationError', message });
-      expect(fake.requests).toEqual([]);
-      const statuses = new Set();
-      for await (const { status } of trackers.createMany(many(count))) statuses.add(status);
-      expect([...statuses]).toEqual(['created']);
-      expect(fake.trackers).toHaveLength(count);
-      expect(fake.requests).toHaveLength(Math.ceil(count / 100));
-    },
-  );
-
   const withQuota = (quota: number) => makeFake({ plans: { perShipment: { quota } } });
 
   it('more new items than the quota has left → 403 quota_limit_reached, and nothing is created', async () => {
@@ -379,15 +355,6 @@ describe('POST /trackers/bulk', () => {
     made.advance(10_000);
     expect(made.fake.webhooks.pending).toEqual([]);
     expect((await bulk(many(50), made)).status).toBe(201);
-  });
-
-  it('createMany beyond the quota → an error for each input, and no tracker', async () => {
-    const { fake } = withQuota(50);
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const statuses = new Set<string>();
-    for await (const { status } of client.trackers.createMany(many(100))) statuses.add(status);
-    expect([...statuses]).toEqual(['error']);
-    expect(fake.trackers).toEqual([]);
   });
 
   it('a refused request with the option `play` → starts no scenario', async () => {
@@ -418,12 +385,5 @@ describe('POST /trackers/bulk', () => {
       [false, 1],
       [true, 3],
     ]);
-  });
-
-  it('as many new items as the quota has left, beside existing and bad ones → 207', async () => {
-    const made = makeFake({ plans: { perShipment: { quota: 2 } } });
-    await made.create();
-    const items = [{ trackingNumber: NUMBER }, ...many(1), ...many(1), { trackingNumber: '12345' }];
-    expect((await bulk(items, made)).status).toBe(207);
   });
 });

@@ -144,19 +144,6 @@ describe('a receiver that does not accept', () => {
     ]);
   });
 
-  it.each([
-    ['true', 30 * SECOND_MS, true],
-    ['at speed 1', 6 * DAY_MS, { speed: 1 }],
-  ])('until2xx %s → 20 attempts in about %d ms', async (_, tookMs, until2xx) => {
-    vi.useFakeTimers();
-    const times: number[] = [];
-    const { sender } = await makeSender(refuse, 1, { until2xx, onSent: () => times.push(Date.now()) });
-    const report = sender.flush();
-    await vi.advanceTimersByTimeAsync(2 * tookMs);
-    expect(await report).toMatchObject({ lost: 1, sent: { length: 20 } });
-    expect(((times.at(-1) ?? 0) - (times[0] ?? 0)) / tookMs).toBeCloseTo(1, 1);
-  });
-
   it('until2xx at speed 1 → the first wait is 12 minutes; waits grow by 1.6 up to 12 hours', async () => {
     vi.useFakeTimers();
     const times: number[] = [];
@@ -164,25 +151,22 @@ describe('a receiver that does not accept', () => {
     const { sender } = await makeSender(refuse, 1, { until2xx, onSent: () => times.push(Date.now()) });
     const report = sender.flush();
     await vi.advanceTimersByTimeAsync(7 * DAY_MS);
-    await report;
+    expect(await report).toMatchObject({ lost: 1, sent: { length: 20 } });
     const minutes = times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / (60 * SECOND_MS));
     const growing = [12, 19.2, 30.72, 49.152, 78.6432, 125.829, 201.327, 322.123, 515.396];
     expect(minutes.slice(0, 9)).toEqual(growing.map((wait) => expect.closeTo(wait, 2)));
     expect(minutes.slice(9)).toEqual(Array(10).fill(720));
   });
 
-  it.each([1, 5, 20])(
-    'until2xx, a receiver that is down for %i seconds → accepted after its start',
-    async (seconds) => {
-      vi.useFakeTimers();
-      const startsAt = Date.now() + seconds * SECOND_MS;
-      const receiver: Receiver = (request) => (Date.now() < startsAt ? refuse : accept)(request);
-      const { sender } = await makeSender(receiver, 1, { until2xx: true });
-      const report = sender.flush();
-      await vi.advanceTimersByTimeAsync(60 * SECOND_MS);
-      expect(await report).toMatchObject({ accepted: 1, lost: 0 });
-    },
-  );
+  it('until2xx, a receiver that is down for 20 seconds → accepted, because the 20 attempts take half a minute', async () => {
+    vi.useFakeTimers();
+    const startsAt = Date.now() + 20 * SECOND_MS;
+    const receiver: Receiver = (request) => (Date.now() < startsAt ? refuse : accept)(request);
+    const { sender } = await makeSender(receiver, 1, { until2xx: true });
+    const report = sender.flush();
+    await vi.advanceTimersByTimeAsync(30 * SECOND_MS);
+    expect(await report).toMatchObject({ accepted: 1, lost: 0 });
+  });
 
   it.each<[string, number, Receiver]>([
     ['200 that says success: false', 0, () => Response.json({ success: false })],
@@ -230,37 +214,8 @@ describe('a receiver that does not accept', () => {
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await report).toMatchObject({ lost: 1, sent: [{ status: null, succeeded: false }] });
     expect([signals[0]?.aborted, vi.getTimerCount()]).toEqual([true, 0]);
-    expect(await readHistory()).toMatchObject([{ status: 'failed', responseStatusCode: null }]);
-  });
-});
-
-describe('what a receiver gets and the history keeps', () => {
-  it('a sender without onSent → nothing is logged', async () => {
-    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
-    const { sender } = await makeSender(accept);
-    await sender.flush();
-    expect(error).not.toHaveBeenCalled();
-  });
-
-  it('a probe → HEAD without a content type', async () => {
-    const { sender, requests } = await makeSender(() => new Response());
-    expect(await sender.probe()).toBe(true);
-    expect(requests.map(({ method, headers }) => [method, headers.has('content-type')])).toEqual([
-      ['HEAD', false],
-    ]);
-  });
-
-  it('a response without a body → null in the history', async () => {
-    const { sender, readHistory } = await makeSender(() => new Response());
-    await sender.flush();
-    expect((await readHistory())?.map((entry) => Object(entry).responseBody)).toEqual([null]);
-  });
-
-  it.each([5, ''])('the secret %j → ConfigurationError', (secret) => {
-    const { fake } = makeFake();
-    // @ts-expect-error: a program without types may pass a number.
-    const make = () => createWebhookSender({ target: accept, fake, secret });
-    expect(make).toThrow(ConfigurationError);
+    const failed = { status: 'failed', responseStatusCode: null, responseBody: null };
+    expect(await readHistory()).toMatchObject([failed]);
   });
 });
 
@@ -269,10 +224,11 @@ describe('sender.probe', () => {
     [200, true],
     [204, false],
     [405, false],
-  ])('%i to HEAD → %s, with no body', async (status, isThere) => {
+  ])('%i to HEAD → %s, with neither body nor content type', async (status, isThere) => {
     const { sender, requests } = await makeSender(respond(status));
     expect(await sender.probe()).toBe(isThere);
-    expect([requests[0]?.method, requests[0]?.body]).toEqual(['HEAD', null]);
+    const [{ method, body, headers } = expect.fail()] = requests;
+    expect([method, body, headers.has('content-type')]).toEqual(['HEAD', null, false]);
   });
 });
 
@@ -337,6 +293,7 @@ describe('createWebhookSender with invalid options', () => {
     ['until2xx that is text', { until2xx: 'yes' }],
     ['a misspelt option', { duplicate: 1 }],
     ['an empty secret', { secret: '' }],
+    ['a number as secret', { secret: 5 }],
     ['a fake without webhooks', { fake: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     // A caller without types could pass this.

@@ -17,8 +17,8 @@ export function fleetsOn(url: string) {
       account: randomUUID(),
       endpoint: 'trackers.createBulk',
     };
-    const [tokens = '', pause = '', limit = '', outage = ''] = formatKeys(keyPrefix, bucket);
-    const keys = { tokens, pause, limit, outage };
+    const [tokens = '', pause = '', limit = ''] = formatKeys(keyPrefix, bucket);
+    const keys = { tokens, pause, limit };
     const join = (overrides: Partial<RedisLimiterOptions> = {}) =>
       new RedisLimiter({ redis: admin, keyPrefix, logger: silent, ...options, ...overrides });
     const toAcquire = (overrides: Partial<AcquireOptions> = {}): AcquireOptions => ({
