@@ -175,16 +175,6 @@ describe('a key that another transaction has inserted and not committed', () => 
     const claims = await store.claim(keys, LEASE);
     expect(keys.filter((_, index) => claims[index]?.status === 'acquired')).toEqual(['k7', 'k20']);
   });
-
-  test('several claims of one key → each gets the claim of its own token', async () => {
-    const { store } = makeStore((keys) => failFor(keys));
-    const claims = await Promise.all(
-      ['a', 'foreign', 'a'].map((key, index) =>
-        store.claim([key], { ...LEASE, token: index === 2 ? 'other' : 'mine' }),
-      ),
-    );
-    expect(claims.flat()).toMatchObject([ACQUIRED, { status: 'busy' }, { status: 'busy' }]);
-  });
 });
 
 test('no statement has a list of booleans, which postgres.js sends as one boolean', async () => {

@@ -1,7 +1,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { inboxTableSql, PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
+import { PostgresDedupeStore, type Queryable } from '../../src/postgres/index.ts';
 import { testDedupeStoreContract } from '../webhooks/dedupe-store-contract.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -83,17 +83,6 @@ describe('claim', () => {
 });
 
 describe('forgetting', () => {
-  test('a committed key after its retention ended → acquired, first attempt', async () => {
-    await store.claim(['a'], { token: 'mine', leaseMs: 1_000 });
-    pass(2_000);
-    await store.claim(['a'], { token: 'theirs', ...MINUTE });
-    await store.commit(['a'], { retainMs: 30 * DAY_MS });
-    pass(30 * DAY_MS + 1_000);
-    expect(await store.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
-      { status: 'acquired', attempt: 1 },
-    ]);
-  });
-
   test.each([
     [6, 2],
     [8, 1],
@@ -200,22 +189,6 @@ describe('purge', () => {
   });
 });
 
-describe('createTable', () => {
-  test('a table that exists → its rows are kept', async () => {
-    await store.commit(['a'], { retainMs: DAY_MS });
-    await store.createTable();
-    expect(await store.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([{ status: 'done' }]);
-  });
-
-  test('the SQL of the docs → creates the same table', async () => {
-    await database.exec(inboxTableSql('by_hand'));
-    const other = new PostgresDedupeStore({ pool: database, table: 'by_hand' });
-    expect(await other.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
-      { status: 'acquired', attempt: 1 },
-    ]);
-  });
-});
-
 test('a table that does not exist → ConfigurationError, which names it and the way to create it', async () => {
   const claim = new PostgresDedupeStore({ pool: database, table: 'missing' }).claim(['a'], {
     token: 'mine',
@@ -255,15 +228,6 @@ describe('calls that share a statement', () => {
     expect(await claim('b')).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 
-  test('the same key for two tokens → the first claim acquires it, the second is busy', async () => {
-    const [mine, theirs] = await Promise.all([
-      store.claim(['a'], { token: 'mine', ...MINUTE }),
-      store.claim(['b', 'a'], { token: 'theirs', ...MINUTE }),
-    ]);
-    expect(mine).toEqual([{ status: 'acquired', attempt: 1 }]);
-    expect(theirs).toMatchObject([{ status: 'acquired' }, { status: 'busy' }]);
-  });
-
   test('a claim before the renewal of a lease that has ended → the renewal keeps the lease', async () => {
     await store.claim(['a'], { token: 'holder', leaseMs: 1_000 });
     pass(2_000);
@@ -299,13 +263,5 @@ describe('calls that share a statement', () => {
       { status: 'acquired', attempt: 1 },
       { status: 'busy' },
     ]);
-  });
-
-  test('several commits, also of the same key → all keys are done', async () => {
-    const keys = ['a', 'b', 'a'];
-    await Promise.all(keys.map((key) => store.commit([key], { retainMs: DAY_MS })));
-    expect(await store.claim(['a', 'b'], { token: 'mine', ...MINUTE })).toEqual(
-      Array(2).fill({ status: 'done' }),
-    );
   });
 });
