@@ -425,6 +425,18 @@ describe('fake.play', () => {
     expect(new Set(kinds).size).toBe(4);
   });
 
+  it('the scenario delivered at infinite speed → times that lie the hours of the scenario before now, in their time zone', () => {
+    const { events } = makeFake().fake.play(NUMBER, 'delivered', AT_ONCE);
+    const moments = events.map(({ occurrenceDatetime: text }) => text ?? '');
+    const [first = '', second = ''] = moments;
+    expect([first, second].map((text) => text.slice(19))).toEqual(['+08:00', '+08:00']);
+    expect(Date.parse(second) - Date.parse(first)).toBe(5 * HOUR_MS);
+    const delivered = moments.at(-1) ?? '';
+    expect(delivered.slice(19)).toBe('Z');
+    // 72 hours lie between the label and the door.
+    expect(Date.parse(delivered) - Date.parse(first)).toBe(76 * HOUR_MS);
+  });
+
   it.each(PLAY_NAMES)(
     '%s, begun at any hour of the day → results in the order of the events',
     async (name) => {
