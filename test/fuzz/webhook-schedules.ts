@@ -90,6 +90,8 @@ interface Granted {
   readonly receiver: Receiver;
   readonly token: string;
   readonly attempt: number;
+  /** The request whose webhook it is for. */
+  readonly sent: Attempt | undefined;
   /** A call with its key failed or was late, or its receiver froze or died. Such a lease may end before the work. */
   isTroubled: boolean;
   /** It ended by its time, and another claim got the key. */
@@ -99,6 +101,7 @@ interface Granted {
 /** A callback that runs. */
 interface Run {
   readonly lease: Granted;
+  readonly context: Pick<EventContext, 'signal'>;
 }
 
 /** One request of the sender, and what the callbacks have done for it. */
@@ -130,7 +133,10 @@ class Facts extends Problems {
     if (old?.token === token) return;
     if (old !== undefined) {
       old.isTakenOver = true;
-      const wasUsed = [...this.#runs].some((run) => run.lease === old) || this.#timesDone.has(key);
+      const runs = [...this.#runs].filter((run) => run.lease === old);
+      const wasUsed = runs.length > 0 || this.#timesDone.has(key);
+      const isTold = runs.every(({ context }) => context.signal.aborted);
+      this.note(isTold, () => `the lease of ${key} ended, and its callback was not told`);
       this.note(old.isTroubled || !wasUsed, () => `the lease of ${key} ended without any trouble`);
       count(this.#excuses, key);
     }
@@ -150,8 +156,20 @@ class Facts extends Problems {
     if (lease?.receiver === receiver) lease.isTroubled = true;
   }
 
-  /** The later events of a message wait while another delivery handles an earlier one. */
+  /** A webhook leaves no lease behind. */
+  checkReleased(sent: Attempt): void {
+    const held = [...this.#leases.values()].find((lease) => lease.sent === sent && !lease.isTroubled);
+    this.note(held === undefined, () => `${held?.key} stays leased after its webhook`);
+  }
+
+  /**
+   * The events of a tracker are called oldest first, and the later events of a message wait while another delivery handles an
+   * earlier one.
+   */
   checkTurn(key: string, earlier: readonly string[], { begun }: Attempt): void {
+    const tracker = key.slice(0, key.lastIndexOf(':'));
+    const later = [...begun].find((other) => other.startsWith(tracker) && other > key);
+    this.note(later === undefined, () => `a callback of ${key} after that of ${later}`);
     begun.add(key);
     const rival = [...this.#runs].find(
       ({ lease }) => !lease.isTroubled && earlier.includes(lease.key) && !begun.has(lease.key),
@@ -159,14 +177,19 @@ class Facts extends Problems {
     this.note(rival === undefined, () => `a callback of ${key} while that of ${rival?.lease.key} runs`);
   }
 
-  start(key: string, receiver: Receiver, attempt: number): Run | undefined {
+  start(key: string, receiver: Receiver, context: Pick<EventContext, 'attempt' | 'signal'>): Run | undefined {
+    const { attempt } = context;
     count(this.#timesRun, key);
     const lease = receiver.granted.findLast((granted) => granted.key === key && granted.attempt <= attempt);
     this.note(lease !== undefined, () => `a callback of ${key} without a lease`);
     const rival = [...this.#runs].find((run) => run.lease.key === key && !run.lease.isTakenOver);
     this.note(rival === undefined, () => `two callbacks of ${key} at once`);
     if (lease === undefined) return undefined;
-    const run = { lease };
+    // Without trouble, only failures count as attempts.
+    const failures = this.#timesFailed.get(key) ?? 0;
+    const isCounted = this.#troubled.has(key) || lease.attempt === failures + 1;
+    this.note(isCounted, () => `attempt ${lease.attempt} of ${key} after ${failures} failures`);
+    const run = { lease, context };
     this.#runs.add(run);
     return run;
   }
@@ -258,7 +281,7 @@ class Connections {
     this.#fates = schedule.storeFates.values();
   }
 
-  connect(receiver: Receiver): DedupeStore {
+  connect(receiver: Receiver, sent: Attempt | undefined): DedupeStore {
     // A release must not overtake an earlier call with the same token.
     const lastCalls = new Map<string, Promise<unknown>>();
     const inOrder = <Result>(token: string, run: () => Promise<Result>): Promise<Result> => {
@@ -274,7 +297,7 @@ class Connections {
           const claim = claims[index];
           if (claim?.status !== 'acquired') continue;
           const { token } = options;
-          const lease = { key, receiver, token, attempt: claim.attempt, isTakenOver: false };
+          const lease = { key, receiver, token, sent, attempt: claim.attempt, isTakenOver: false };
           this.#facts.grant({ ...lease, isTroubled: isTroubled || receiver.isDown });
         }
         return claims;
@@ -364,16 +387,17 @@ async function play(input: Schedule): Promise<void> {
   async function handleEvents(
     receiver: Receiver,
     keys: readonly string[],
-    { attempt, signal }: Pick<EventContext, 'attempt' | 'signal'>,
+    context: Pick<EventContext, 'attempt' | 'signal'>,
     sent: Attempt | undefined,
   ): Promise<void> {
+    const { attempt, signal } = context;
     const { tookMs, fails, heedsSignal } = callbackFates.next().value ?? {
       tookMs: 0,
       fails: false,
       heedsSignal: true,
     };
     facts.note(attempt <= (maxAttempts ?? attempt), () => `attempt ${attempt} of ${keys}`);
-    const runs = keys.flatMap((key) => facts.start(key, receiver, attempt) ?? []);
+    const runs = keys.flatMap((key) => facts.start(key, receiver, context) ?? []);
     try {
       if (tookMs > 0) await pause(tookMs, heedsSignal ? signal : undefined);
       await receiver.awake();
@@ -394,9 +418,9 @@ async function play(input: Schedule): Promise<void> {
     if (sent !== undefined) sent.deadLettered += 1;
   }
 
-  function buildHandler(receiver: Receiver): WebhookHandler {
-    const inbox = new WebhookInbox({
-      store: connections.connect(receiver),
+  function buildInbox(receiver: Receiver, sent: Attempt | undefined): WebhookInbox {
+    return new WebhookInbox({
+      store: connections.connect(receiver, sent),
       leaseMs,
       onError: (_, { operation, keys }) => {
         if (operation === 'callback') for (const key of keys) facts.fail(key, maxAttempts);
@@ -405,14 +429,21 @@ async function play(input: Schedule): Promise<void> {
       onDeadLetter:
         maxAttempts === undefined ? undefined : (_event, context) => takeDeadLetter(receiver, context),
     });
+  }
+
+  function buildHandler(receiver: Receiver): WebhookHandler {
     return createWebhookHandler({
       secret: SECRET,
       inbox: {
         process: async (...call) => {
-          const report = await inbox.process(...call);
           const [message] = parseWebhook(call[0]).messages;
           const sent = message && findAttempt(message);
-          if (sent !== undefined) facts.checkReport(report, sent);
+          // An inbox for each request, so that its leases are known; an inbox remembers nothing itself.
+          const report = await buildInbox(receiver, sent).process(...call);
+          if (sent !== undefined) {
+            facts.checkReport(report, sent);
+            facts.checkReleased(sent);
+          }
           return report;
         },
       },
@@ -507,7 +538,10 @@ function buildKey(trackerId: string, eventId: string): string {
   return `tracking/events:${trackerId}:${eventId}`;
 }
 
-/** Faults of the store, failing callbacks and lost receivers lose no event, and none is handled twice without a lost lease. */
+/**
+ * Faults of the store, failing callbacks and lost receivers lose no event, and none is handled twice without a lost lease. Only
+ * failures count as attempts, a callback is told when it loses its lease, and no lease outlasts its webhook.
+ */
 export const webhookSchedules = scheduleProperty('webhook-schedules', 40, schedule, play, {
   limitMs: LIMIT_MS,
 });

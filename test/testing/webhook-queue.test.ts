@@ -53,14 +53,6 @@ describe('fake.webhooks', () => {
     );
   });
 
-  it('an older event added later → its push shows the shipment as of the newest event', async () => {
-    const { fake, create } = makeFake();
-    await create();
-    fake.shipment(NUMBER).deliver().addEvent({ occurrenceDatetime: '2026-03-09' });
-    const late = { shipment: { statusMilestone: 'delivered' }, events: [{ statusMilestone: 'in_transit' }] };
-    expect(fake.webhooks.pending).toMatchObject([{}, { item: late }]);
-  });
-
   it('pushes of one moment → each push of a tracker is generated later than the push before', async () => {
     const { fake, create, advance } = makeFake();
     await create();
@@ -136,15 +128,6 @@ describe('fake.webhooks', () => {
     const ids = fake.webhooks.pending.map(({ item }) => item.metadata?.messageId);
     expect([ids.length, new Set(ids).size]).toEqual([6, 6]);
     expect(ids.every((id) => z.uuidv4().safeParse(id).success)).toBe(true);
-  });
-
-  it('events before the creation of the tracker → pushed with its first results', async () => {
-    const { fake, create, advance } = makeFake({ resultsDelayMs: 5000 });
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
-    await create();
-    expect(fake.webhooks.pending).toEqual([]);
-    advance(5000);
-    expect(readEventIds(fake)).toEqual([['a']]);
   });
 
   it('an event before the creation and an event before the first results → both are pushed with these', async () => {

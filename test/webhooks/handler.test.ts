@@ -14,6 +14,9 @@ async function sendBearer(options: Partial<WebhookHandlerOptions>, authorization
   return { response, request, status: response.status, error: onRefused.mock.lastCall?.[0] };
 }
 
+const SPACE = '`secret` begins or ends with white space; remove it';
+const QUOTE = '`secret` begins or ends with a quote; remove the quotes';
+const SCHEME = '`secret` begins with `Bearer` or `Authorization:`; pass only the secret';
 const MISSING = '`secret` is missing; pass the webhook secret, or `false` to accept webhooks from anyone';
 
 describe('methods', () => {
@@ -123,38 +126,22 @@ describe('authentication', () => {
 
   test.each([
     ['empty', '', MISSING],
-    ['spaces', '  ', '`secret` begins or ends with white space; remove it'],
-    ['a line break at its end', 's3cret\n', '`secret` begins or ends with white space; remove it'],
-    ['double quotes', '"s3cret"', '`secret` begins or ends with a quote; remove the quotes'],
-    ['single quotes', "'s3cret'", '`secret` begins or ends with a quote; remove the quotes'],
-    ['a quote at its end', 's3cret`', '`secret` begins or ends with a quote; remove the quotes'],
-    ['typographic quotes', '“s3cret”', '`secret` begins or ends with a quote; remove the quotes'],
-    ['a scheme', 'Bearer s3cret', '`secret` begins with `Bearer` or `Authorization:`; pass only the secret'],
-    [
-      'a scheme in lower case with a colon',
-      'bearer: s3cret',
-      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
-    ],
-    [
-      'a name of a header, before a space and a colon',
-      'authorization : s3cret',
-      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
-    ],
-    [
-      'a whole header',
-      'Authorization: Bearer s3cret',
-      '`secret` begins with `Bearer` or `Authorization:`; pass only the secret',
-    ],
+    ['spaces', '  ', SPACE],
+    ['a line break at its end', 's3cret\n', SPACE],
+    ['double quotes', '"s3cret"', QUOTE],
+    ['single quotes', "'s3cret'", QUOTE],
+    ['a quote at its end', 's3cret`', QUOTE],
+    ['typographic quotes', '“s3cret”', QUOTE],
+    ['a scheme', 'Bearer s3cret', SCHEME],
+    ['a scheme in lower case with a colon', 'bearer: s3cret', SCHEME],
+    ['a name of a header, before a space and a colon', 'authorization : s3cret', SCHEME],
+    ['a whole header', 'Authorization: Bearer s3cret', SCHEME],
     [
       'a line break inside',
       's3cret\nother',
       '`secret` contains a line break or another control character; remove it',
     ],
-    [
-      'a list with a quoted one',
-      ['s3cret', '"s3cret"'],
-      '`secret` begins or ends with a quote; remove the quotes',
-    ],
+    ['a list with a quoted one', ['s3cret', '"s3cret"'], QUOTE],
     ['undefined', undefined, MISSING],
     ['a number', 5, 'Expected `secret` to be a string, a list of strings, a function or false, got a number'],
     ['an empty list', [], '`secret` is an empty list; pass at least one secret'],

@@ -39,26 +39,6 @@ describe('an event that another webhook holds', () => {
     expect(attempts).toEqual(expectedAttempts);
   });
 
-  test('the owner crashes → the duplicate handles the event after the end of the lease, attempt 2', async () => {
-    const store = new ScriptedStore();
-    await store.lease('e1', 5_000);
-    const onEvent = vi.fn();
-    const processing = makeInbox({ store }).process(E1, onEvent);
-    await vi.advanceTimersByTimeAsync(6_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(onEvent.mock.lastCall?.[1]).toMatchObject({ attempt: 2 });
-  });
-
-  test('one busy and one new event → the new event is handled and committed before the wait', async () => {
-    const store = new ScriptedStore();
-    await store.lease('e2');
-    const processing = makeInbox({ store }).process(TWO, () => {});
-    await vi.advanceTimersByTimeAsync(10);
-    expect(await store.lease('e1')).toBe('done');
-    await vi.advanceTimersByTimeAsync(8_000);
-    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [buildKey('e2')] });
-  });
-
   test('a busy event → the later events of its tracker wait for it, an event of another tracker does not', async () => {
     const store = new ScriptedStore();
     await store.lease('e1', 5_000);
@@ -163,25 +143,6 @@ describe('an abort', () => {
     expect(await store.lease('e2')).toBe('done');
   });
 
-  test('an abort and a callback that rejects while a renewal is under way → released only after the renewal, so that the event is free', async () => {
-    const store = new ScriptedStore();
-    const shutdown = new AbortController();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(E1, () => work.promise, { signal: shutdown.signal });
-    const slow = deferred();
-    await vi.advanceTimersByTimeAsync(1);
-    store.on('claim', () => slow.promise);
-    await vi.advanceTimersByTimeAsync(20_000);
-    shutdown.abort();
-    work.reject(failure);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(store.operations).toEqual(['claim', 'claim']);
-    store.before = () => {};
-    slow.resolve();
-    expect((await processing).outcome).toBe('interrupted');
-    expect(await store.lease('e1')).toBe('acquired');
-  });
-
   test.each([
     ['rejects', (work: ReturnType<typeof deferred<void>>) => work.reject(failure)],
     ['runs into callbackTimeoutMs', () => vi.advanceTimersByTimeAsync(5_000)],
@@ -208,39 +169,6 @@ describe('an abort', () => {
       expect(handle.mock.lastCall).toMatchObject([{}, { attempt: 1 }]);
     },
   );
-
-  test('an abort while the lease is renewed for a dead letter → onDeadLetter is not called, and the attempt has failed', async () => {
-    const store = new ScriptedStore();
-    const shutdown = new AbortController();
-    const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, leaseMs: 60_000 });
-    const fail = () => {
-      store.on('claim', () => shutdown.abort());
-      throw failure;
-    };
-    const processing = inbox.process(E1, () => new Promise((end) => setTimeout(end, 45_000)).then(fail), {
-      signal: shutdown.signal,
-    });
-    await vi.advanceTimersByTimeAsync(1);
-    // Without renewals, the lease is more than half over when the callback fails.
-    store.on('claim', () => Promise.reject(failure));
-    await vi.advanceTimersByTimeAsync(45_000);
-    expect(await processing).toMatchObject({ outcome: 'failed' });
-    expect(onDeadLetter).not.toHaveBeenCalled();
-  });
-
-  test('onDeadLetter exceeds its time limit after an abort → interrupted', async () => {
-    const shutdown = new AbortController();
-    const onDeadLetter = () => {
-      shutdown.abort();
-      return new Promise(() => {});
-    };
-    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter, callbackTimeoutMs: 5_000 });
-    const processing = inbox.process(E1, () => Promise.reject(failure), { signal: shutdown.signal });
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(await processing).toMatchObject({ outcome: 'interrupted', deadLettered: 0, failures: [] });
-    expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
-  });
 
   test('onEvents failed for two events, and an abort during the first dead letter → the second counts as failed', async () => {
     const store = new ScriptedStore();

@@ -218,53 +218,6 @@ describe('a callback that kills the process', () => {
     expect(handled).toEqual(['e1', 'e2']);
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
   });
-
-  test('a handled event → committed before the next event is called', async () => {
-    const store = new ScriptedStore();
-    const statuses: unknown[] = [];
-    await makeInbox({ store }).process(TWO, async ({ eventId }) => {
-      if (eventId === 'e2') statuses.push(await store.lease('e1'));
-    });
-    expect(statuses).toEqual(['done']);
-  });
-
-  test.each([
-    ['without a call', ['dead-1', 'dead-2'], ['e2']],
-    ['after its last call', ['dead-1'], ['e1', 'e2']],
-  ])('a dead letter %s → committed before the next event is called', async (_title, deaths, called) => {
-    const store = new ScriptedStore();
-    for (const token of deaths) await store.leaseToDead(['e1'], token);
-    const inbox = makeInbox({ store, maxAttempts: 2, onDeadLetter: () => {} });
-    const calls: unknown[] = [];
-    const statuses: unknown[] = [];
-    const report = await inbox.process(TWO, async ({ eventId }) => {
-      calls.push(eventId);
-      if (eventId === 'e1') throw failure;
-      statuses.push(await store.lease('e1'));
-    });
-    expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
-    expect([calls, statuses]).toEqual([called, ['done']]);
-  });
-
-  test('the store goes down before later events are claimed → unavailable after one claim, and not called', async () => {
-    const store = new ScriptedStore();
-    const handled: unknown[] = [];
-    const claim = vi.fn(() => Promise.reject(failure));
-    const report = await makeInbox({ store }).process(
-      payload(tracking('t1', 'e1', 'e2', 'e3')),
-      ({ eventId }) => {
-        handled.push(eventId);
-        store.on('claim', claim);
-      },
-    );
-    expect(handled).toEqual(['e1']);
-    expect(report).toMatchObject({
-      outcome: 'unavailable',
-      handled: 1,
-      unavailable: [buildKey('e2'), buildKey('e3')],
-    });
-    expect(claim).toHaveBeenCalledOnce();
-  });
 });
 
 test('onEvents with one event above maxAttempts → that one is dead-lettered without a call, the other is handled', async () => {
@@ -281,29 +234,6 @@ test('onEvents with one event above maxAttempts → that one is dead-lettered wi
   expect(report).toMatchObject({ outcome: 'done', handled: 1, deadLettered: 1 });
 });
 
-test.each([
-  ['both free', 10, 10],
-  ['the second leased for longer', 10, 300],
-  ['the first leased for longer', 300, 10],
-])(
-  'two events above maxAttempts, %s → both are dead-lettered in their order, without a call',
-  async (_title, e1LeaseMs, e2LeaseMs) => {
-    const store = new ScriptedStore();
-    for (const token of ['dead-1', 'dead-2']) {
-      await store.lease('e1', e1LeaseMs, token);
-      await store.lease('e2', e2LeaseMs, token);
-      if (token === 'dead-1') vi.advanceTimersByTime(301);
-    }
-    vi.advanceTimersByTime(11);
-    const [onDeadLetter, onEvent] = [vi.fn(), vi.fn()];
-    const processing = makeInbox({ store, maxAttempts: 2, onDeadLetter }).process(TWO, onEvent);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 0, deadLettered: 2 });
-    expect(onDeadLetter.mock.calls.map(([event]) => event.eventId)).toEqual(['e1', 'e2']);
-    expect(onEvent).not.toHaveBeenCalled();
-  },
-);
-
 describe('an event of ten attempts that never ended, without onDeadLetter', () => {
   /** A store in which ten processes died during the callbacks of these events. */
   async function makeStore(...eventIds: string[]): Promise<ScriptedStore> {
@@ -319,14 +249,6 @@ describe('an event of ten attempts that never ended, without onDeadLetter', () =
     return { calls: attempts, report };
   }
 
-  test('it is the first of its tracker → called after all other events of the webhook', async () => {
-    const store = await makeStore('e1');
-    const body = payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'));
-    const { calls, report } = await processWith(store, body);
-    expect(calls).toEqual(['e2#1', 'e3#1', 'e1#11']);
-    expect(report).toMatchObject({ outcome: 'done', handled: 3 });
-  });
-
   test('it is put off → free and uncounted while the other events are called', async () => {
     const store = await makeStore('e1');
     const onEvent = vi.fn(async ({ eventId }: { eventId?: unknown }) => {
@@ -338,17 +260,6 @@ describe('an event of ten attempts that never ended, without onDeadLetter', () =
     });
     await makeInbox({ store }).process(TWO, onEvent);
     expect(onEvent).toHaveBeenCalledTimes(2);
-  });
-
-  test('it fails again and again → one attempt is counted for each delivery', async () => {
-    const store = await makeStore('e1');
-    const calls = [];
-    for (let delivery = 0; delivery < 3; delivery += 1) {
-      const result = await processWith(store, TWO, 'e1');
-      expect(result.report).toMatchObject({ outcome: 'failed', failures: [{ keys: [buildKey('e1')] }] });
-      calls.push(...result.calls);
-    }
-    expect(calls).toEqual(['e2#1', 'e1#11', 'e1#12', 'e1#13']);
   });
 
   test('two such events → both are called last, in their order', async () => {

@@ -41,16 +41,6 @@ describe('the log', () => {
     expect(lines).toEqual(Array(2).fill(expect.stringContaining('calls reject')));
   });
 
-  test('a program closes its connection before the last tokens are reported → no line', async () => {
-    const { sent, redis, clock, lines } = makeRedisLimiter();
-    const permit = await sent();
-    redis.reply = () => new Error('The client is closed');
-    permit.noteResponse({ status: 200 });
-    await clock.advance(10_000);
-    expect(redis.commands).toHaveLength(2);
-    expect(lines).toEqual([]);
-  });
-
   test('the call that noticed an outage is aborted before the next try → still a line at the end', async () => {
     const { acquire, redis, clock, lines } = makeRedisLimiter();
     redis.reply = refuseConnection;
