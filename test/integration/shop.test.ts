@@ -18,7 +18,8 @@ import { type Mail, sendMails } from '../../examples/shop/mails.ts';
 import { reconcile } from '../../examples/shop/reconcile.ts';
 import { createTrackers } from '../../examples/shop/trackers.ts';
 import { webRoutes } from '../../examples/shop/web.ts';
-import { createReceiver } from '../../examples/shop/webhooks.ts';
+import { createReceiver, saveNews } from '../../examples/shop/webhooks.ts';
+import { deferred } from '../support/deferred.ts';
 import { makeService } from './make-service.ts';
 import { describeWithPostgres } from './services.ts';
 import { createDatabase } from './test-database.ts';
@@ -30,6 +31,9 @@ const OTHER_NUMBER = 'LA680658838NL';
 const BAD_NUMBER = '123456789';
 const STAFF = { authorization: 'Bearer staff-token', 'content-type': 'application/json' };
 const SHOP_URL = 'https://shop.test';
+/** The connections that wait for a lock. */
+const WAITING =
+  "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 const makeFolder = () => mkdtemp(join(tmpdir(), 'shop-'));
 
@@ -291,11 +295,47 @@ await describeWithPostgres('the shop on PostgreSQL', (serverUrl) => {
     await saving.transaction(async (transaction) => {
       await transaction.query("INSERT INTO events VALUES ('k1', 'o1', '{}')");
       starting = openDatabase(url);
-      const waiting =
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-      await vi.waitFor(async () => expect(await saving.query(waiting)).toHaveLength(1), 10_000);
+      await vi.waitFor(async () => expect(await saving.query(WAITING)).toHaveLength(1), 10_000);
       await transaction.query("UPDATE orders SET status = '{}'");
     });
     await (await starting)?.close();
+  });
+
+  it('an older webhook is being saved when a newer one comes → the newer status stays', async () => {
+    const db = await openDatabase(url);
+    onTestFinished(() => db.close());
+    await db.query(
+      "INSERT INTO orders (id, number, email, parcel) VALUES ('o2', '2', 'a@example.com', '{}')",
+    );
+    const [reached, gate] = [deferred(), deferred()];
+    const slow: Database = {
+      ...db,
+      transaction: (work) =>
+        db.transaction((queries) =>
+          work({
+            query: async (text, values) => {
+              if (text.startsWith('UPDATE')) {
+                reached.resolve();
+                await gate.promise;
+              }
+              return queries.query(text, values);
+            },
+          }),
+        ),
+    };
+    const save = (via: Database, statusMilestone: string, generatedAt: string) =>
+      saveNews(via, 'o2', { metadata: { generatedAt }, shipment: { statusMilestone } }, undefined);
+    const older = save(slow, 'in_transit', '2026-03-04T10:00:00Z');
+    await reached.promise;
+    const newer = save(db, 'delivered', '2026-03-04T11:00:00Z');
+    await Promise.race([
+      newer,
+      vi.waitFor(async () => expect(await db.query(WAITING)).toHaveLength(1), 10_000),
+    ]);
+    gate.resolve();
+    await Promise.all([older, newer]);
+    expect(await db.query("SELECT status ->> 'milestone' AS milestone FROM orders")).toEqual([
+      { milestone: 'delivered' },
+    ]);
   });
 });
