@@ -5,31 +5,6 @@ import { watchTimers } from '../../support/watch-timers.ts';
 import { bucket, grantAll, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
-  test('a request and its response → sent to Redis 300 ms after the request, with the rest of one window', async () => {
-    const { sent, redis, clock } = makeRedisLimiter();
-    const permit = await sent();
-    await clock.advance(40);
-    permit.noteResponse({ status: 200 });
-    await clock.advance(259);
-    expect(redis.commands).toHaveLength(1);
-    await clock.advance(1);
-    expect(redis.commands[1]?.tokens).toEqual([[0, 750]]);
-  });
-
-  test('three responses within 300 ms → one command with the number of each token', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    const calls = [acquire(), acquire(), acquire()];
-    await settled();
-    for (const { permit } of calls) permit?.send();
-    for (const { permit } of calls) {
-      permit?.noteResponse({ status: 200 });
-      await clock.advance(50);
-    }
-    await clock.advance(300);
-    const told = redis.commands.slice(1).map(({ tokens }) => tokens.map(([number]) => number));
-    expect(told).toEqual([[0, 1, 2]]);
-  });
-
   test.each([true, false])(
     'a request without a response, cancelled: %s → one command with the latest return of its token',
     async (isCancelled) => {
@@ -84,25 +59,6 @@ describe('commands about the endpoint', () => {
     await clock.advance(300);
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([800, 0]);
   });
-
-  test.each([
-    ['names no used-up quota', false, [1_000, 3_900]],
-    ['names a used-up quota', true, [1_000]],
-    ['stalls', undefined, [1_000, 3_500]],
-  ])(
-    'a 429 with a delay of 4 s, whose body %s → pauses of $2 ms are sent',
-    async (_title, isQuotaUsedUp, pauses) => {
-      const { sent, redis, limiter, clock } = makeRedisLimiter();
-      const permit = await sent();
-      permit.noteResponse({ status: 429, retryAfterMs: 4_000 });
-      await clock.advance(100);
-      if (isQuotaUsedUp !== undefined) permit.settlePause(isQuotaUsedUp);
-      await clock.advance(500);
-      expect(redis.commands.flatMap(({ pauseMs }) => (pauseMs > 0 ? [pauseMs] : []))).toEqual(pauses);
-      const endsInMs = isQuotaUsedUp ? 400 : 3_400;
-      expect(limiter.snapshot(bucket).pausedUntil).toBe(clock.wallNow() + endsInMs);
-    },
-  );
 
   test('a 503 with a delay → no pause is sent', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
