@@ -94,17 +94,14 @@ describe('a claim that fails', () => {
 });
 
 describe('a commit that fails', () => {
-  test.each([
-    ['a commit that fails once → tried again after 50 ms', 0, 50],
-    ['commits that fail for nine seconds → tried again until one succeeds', 9_000, 1_000],
-  ])('%s, and the event is done', async (_title, downMs, restMs) => {
+  test('commits that fail for nine seconds → tried again until one succeeds, and the event is done', async () => {
     const store = new ScriptedStore();
     store.on('commit', fail);
     const inbox = makeInbox({ store });
     const processing = inbox.process(E1, nothing);
-    await vi.advanceTimersByTimeAsync(downMs);
+    await vi.advanceTimersByTimeAsync(9_000);
     store.before = nothing;
-    await vi.advanceTimersByTimeAsync(restMs);
+    await vi.advanceTimersByTimeAsync(1_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     expect(await inbox.process(E1, nothing)).toMatchObject({ duplicates: 1 });
   });
@@ -230,15 +227,6 @@ describe('a store that hangs', () => {
     });
     await vi.advanceTimersByTimeAsync(4_500);
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 1 });
-  });
-
-  test('a hang in commits → each try is given up after 4.5 s, and the outcome is done', async () => {
-    const store = new ScriptedStore();
-    store.on('commit', hang);
-    const processing = makeInbox({ store }).process(E1, nothing);
-    await vi.advanceTimersByTimeAsync(20_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(store.operations.filter((operation) => operation === 'commit')).toHaveLength(4);
   });
 });
 
