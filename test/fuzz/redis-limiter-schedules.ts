@@ -128,7 +128,7 @@ async function play(input: Schedule): Promise<void> {
     must(early === undefined, () => `a grant at ${early} ms in the pause from ${from} ms on`);
   }
   // One token is kept for interactive calls.
-  const cycles = Math.ceil(grants.length / Math.max(1, limit - 1));
+  const cycles = 1 + Math.ceil(grants.length / Math.max(1, limit - 1));
   const mayTakeMs =
     input.maxArrivalMs + cycles * (CYCLE_MS + input.maxUplinkMs) + pauses.length * REFUSED_FOR_MS;
   must(tookMs <= mayTakeMs, () => `${grants.length} calls took ${tookMs} ms instead of ${mayTakeMs}`);

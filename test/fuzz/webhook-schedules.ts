@@ -117,6 +117,7 @@ interface Attempt {
 
 /** The facts of a schedule, recorded outside of the inbox. */
 class Facts extends Problems {
+  readonly #isStoreSound: boolean;
   readonly #leases = new Map<string, Granted>();
   readonly #runs = new Set<Run>();
   readonly #timesRun = new Map<string, number>();
@@ -126,9 +127,16 @@ class Facts extends Problems {
   readonly #excuses = new Map<string, number>();
   readonly #troubled = new Set<string>();
 
+  /** @param isStoreSound - true if no call of the store fails or is late */
+  constructor(isStoreSound: boolean) {
+    super();
+    this.#isStoreSound = isStoreSound;
+  }
+
   /** A claim got the key, or renewed its lease. */
   grant(lease: Granted): void {
     const { key, token, receiver } = lease;
+    if (lease.isTroubled) this.#troubled.add(key);
     const old = this.#leases.get(key);
     if (old?.token === token) return;
     if (old !== undefined) {
@@ -136,7 +144,10 @@ class Facts extends Problems {
       const runs = [...this.#runs].filter((run) => run.lease === old);
       const wasUsed = runs.length > 0 || this.#timesDone.has(key);
       const isTold = runs.every(({ context }) => context.signal.aborted);
-      this.note(isTold, () => `the lease of ${key} ended, and its callback was not told`);
+      this.note(
+        isTold || !this.#isStoreSound,
+        () => `the lease of ${key} ended, and its callback was not told`,
+      );
       this.note(old.isTroubled || !wasUsed, () => `the lease of ${key} ended without any trouble`);
       count(this.#excuses, key);
     }
@@ -156,10 +167,10 @@ class Facts extends Problems {
     if (lease?.receiver === receiver) lease.isTroubled = true;
   }
 
-  /** A webhook leaves no lease behind. */
+  /** A webhook leaves no lease behind if the store works. */
   checkReleased(sent: Attempt): void {
     const held = [...this.#leases.values()].find((lease) => lease.sent === sent && !lease.isTroubled);
-    this.note(held === undefined, () => `${held?.key} stays leased after its webhook`);
+    this.note(held === undefined || !this.#isStoreSound, () => `${held?.key} stays leased after its webhook`);
   }
 
   /**
@@ -328,10 +339,11 @@ class Connections {
     run: (isTroubled: boolean) => Promise<Result>,
     inOrder: (carryOut: () => Promise<Result>) => Promise<Result>,
   ): Promise<Result> {
+    const isFrozen = receiver.isDown;
     await receiver.awake();
     const { ownsTimeLimit, delayMs } = this.#schedule;
     const { kind, ms } = this.#takeFate();
-    const isTroubled = kind !== 'plain';
+    const isTroubled = isFrozen || kind !== 'plain';
     if (isTroubled) for (const key of keys) this.#facts.trouble(key, receiver);
     const carryOut = async (): Promise<Result> => {
       this.#keysUnderWay.push(...keys);
@@ -376,7 +388,7 @@ function limitTime<Result>(call: Promise<Result>, ms: number): Promise<Result> {
 /** Plays a schedule; rejects if a webhook got a 200 too early, or a rule about callbacks or reports was broken. */
 async function play(input: Schedule): Promise<void> {
   const { leaseMs, isPerMessage, maxAttempts } = input;
-  const facts = new Facts();
+  const facts = new Facts(input.faultShare === 0);
   const connections = new Connections(input, facts);
   const callbackFates = input.callbackFates.values();
   const deadLetterFails = input.deadLetterFails.values();
@@ -540,7 +552,7 @@ function buildKey(trackerId: string, eventId: string): string {
 
 /**
  * Faults of the store, failing callbacks and lost receivers lose no event, and none is handled twice without a lost lease. Only
- * failures count as attempts, a callback is told when it loses its lease, and no lease outlasts its webhook.
+ * failures count as attempts. While the store works, a callback is told when it loses its lease, and no lease outlasts its webhook.
  */
 export const webhookSchedules = scheduleProperty('webhook-schedules', 40, schedule, play, {
   limitMs: LIMIT_MS,
