@@ -101,7 +101,6 @@ interface Granted {
 /** A callback that runs. */
 interface Run {
   readonly lease: Granted;
-  readonly context: Pick<EventContext, 'signal'>;
 }
 
 /** One request of the sender, and what the callbacks have done for it. */
@@ -141,13 +140,7 @@ class Facts extends Problems {
     if (old?.token === token) return;
     if (old !== undefined) {
       old.isTakenOver = true;
-      const runs = [...this.#runs].filter((run) => run.lease === old);
-      const wasUsed = runs.length > 0 || this.#timesDone.has(key);
-      const isTold = runs.every(({ context }) => context.signal.aborted);
-      this.note(
-        isTold || !this.#isStoreSound,
-        () => `the lease of ${key} ended, and its callback was not told`,
-      );
+      const wasUsed = [...this.#runs].some((run) => run.lease === old) || this.#timesDone.has(key);
       this.note(old.isTroubled || !wasUsed, () => `the lease of ${key} ended without any trouble`);
       count(this.#excuses, key);
     }
@@ -188,8 +181,7 @@ class Facts extends Problems {
     this.note(rival === undefined, () => `a callback of ${key} while that of ${rival?.lease.key} runs`);
   }
 
-  start(key: string, receiver: Receiver, context: Pick<EventContext, 'attempt' | 'signal'>): Run | undefined {
-    const { attempt } = context;
+  start(key: string, receiver: Receiver, attempt: number): Run | undefined {
     count(this.#timesRun, key);
     const lease = receiver.granted.findLast((granted) => granted.key === key && granted.attempt <= attempt);
     this.note(lease !== undefined, () => `a callback of ${key} without a lease`);
@@ -200,7 +192,7 @@ class Facts extends Problems {
     const failures = this.#timesFailed.get(key) ?? 0;
     const isCounted = this.#troubled.has(key) || lease.attempt === failures + 1;
     this.note(isCounted, () => `attempt ${lease.attempt} of ${key} after ${failures} failures`);
-    const run = { lease, context };
+    const run = { lease };
     this.#runs.add(run);
     return run;
   }
@@ -399,17 +391,16 @@ async function play(input: Schedule): Promise<void> {
   async function handleEvents(
     receiver: Receiver,
     keys: readonly string[],
-    context: Pick<EventContext, 'attempt' | 'signal'>,
+    { attempt, signal }: Pick<EventContext, 'attempt' | 'signal'>,
     sent: Attempt | undefined,
   ): Promise<void> {
-    const { attempt, signal } = context;
     const { tookMs, fails, heedsSignal } = callbackFates.next().value ?? {
       tookMs: 0,
       fails: false,
       heedsSignal: true,
     };
     facts.note(attempt <= (maxAttempts ?? attempt), () => `attempt ${attempt} of ${keys}`);
-    const runs = keys.flatMap((key) => facts.start(key, receiver, context) ?? []);
+    const runs = keys.flatMap((key) => facts.start(key, receiver, attempt) ?? []);
     try {
       if (tookMs > 0) await pause(tookMs, heedsSignal ? signal : undefined);
       await receiver.awake();
@@ -552,7 +543,7 @@ function buildKey(trackerId: string, eventId: string): string {
 
 /**
  * Faults of the store, failing callbacks and lost receivers lose no event, and none is handled twice without a lost lease. Only
- * failures count as attempts. While the store works, a callback is told when it loses its lease, and no lease outlasts its webhook.
+ * failures count as attempts. While the store works, no lease outlasts its webhook.
  */
 export const webhookSchedules = scheduleProperty('webhook-schedules', 40, schedule, play, {
   limitMs: LIMIT_MS,
