@@ -147,6 +147,11 @@ class Service extends Problems {
     }
   }
 
+  /** The run has ended, so requests that were under way must be aborted by now. */
+  noteEnd(): void {
+    this.note(this.#underWay === 0, () => `${this.#underWay} requests go on after the end`);
+  }
+
   #noteRequest(rows: readonly Facts[], count: number): void {
     const { chunkSize, concurrency, retryAmbiguous, rateLimit } = this.#schedule;
     const said = () => rows.map(({ input }) => input.title).join();
@@ -300,6 +305,8 @@ async function play(input: Schedule): Promise<void> {
   const expected = hasLeft || signal.aborted ? known : end;
   must(outcomes.length >= expected, () => `${outcomes.length} outcomes of ${expected} inputs`);
   if (!hasLeft) checkSummary(run.summary(), outcomes);
+  await pause(1);
+  service.noteEnd();
   // Later requests would be noted, and a slow source ends.
   await pause(10 * MAX_SOURCE_DELAY_MS);
   service.check();

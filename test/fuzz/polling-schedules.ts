@@ -31,6 +31,8 @@ const tracker = fc.record({
   eventsAtMs: fc.array(fc.nat(25_000), { maxLength: 5 }),
   stopsAtMs: fc.nat(30_000),
   lacksIsTracked: fc.constantFrom(false, false, true),
+  /** Each response has each event twice. */
+  repeatsEvents: fc.boolean(),
   knownEvents: fc.nat(2),
   initialDelayMs: fc.constantFrom(undefined, 0, 2_500),
   intervalMs: fc.constantFrom(1_000, 1_700, 5_000, 20_000),
@@ -65,6 +67,7 @@ interface Facts {
   readonly events: readonly { readonly eventId: string; readonly atMs: number }[];
   readonly stopsAtMs: number;
   readonly lacksIsTracked: boolean;
+  readonly repeatsEvents: boolean;
   readonly known: ReadonlySet<string>;
   readonly reported: Set<string>;
   polledAt: number;
@@ -76,6 +79,8 @@ interface Facts {
   isUnderWay: boolean;
   /** Failed polls in a row, without those that do not count towards `maxConsecutiveErrors`. */
   failures: number;
+  /** The failures before the current poll. */
+  failuresBefore: number;
   hasSucceeded: boolean;
   /** A failure came after which every later poll would fail, too. */
   hasFailedForGood: boolean;
@@ -91,6 +96,7 @@ function makeFacts(trackers: Schedule['trackers']): Facts[] {
       events,
       stopsAtMs,
       lacksIsTracked: rest.lacksIsTracked,
+      repeatsEvents: rest.repeatsEvents,
       intervalMs: rest.intervalMs,
       initialDelayMs: rest.initialDelayMs,
       known: new Set(events.slice(0, knownEvents).map(({ eventId }) => eventId)),
@@ -101,6 +107,7 @@ function makeFacts(trackers: Schedule['trackers']): Facts[] {
       waitsUntil: 0,
       isUnderWay: false,
       failures: 0,
+      failuresBefore: 0,
       hasSucceeded: false,
       hasFailedForGood: false,
       isOver: false,
@@ -145,6 +152,11 @@ class Service extends Problems {
     this.#counters = { results: makeOne(), record: makeOne() };
   }
 
+  /** The stream has ended, so requests that were under way must be aborted by now. */
+  noteEnd(): void {
+    this.note(this.#underWay === 0, () => `${this.#underWay} requests go on after the end`);
+  }
+
   /** A poll begins. */
   notePoll(id: string): void {
     const facts = this.#facts.get(id);
@@ -163,6 +175,7 @@ class Service extends Problems {
     const hasEnded = facts.hasFailedForGood || (retries === 0 && facts.failures >= maxConsecutiveErrors);
     this.note(!hasEnded, () => `${id} was polled after ${facts.failures} failures`);
     facts.polledAt = now;
+    facts.failuresBefore = facts.failures;
   }
 
   /** A poll waits for its turn, for room, or for the reader. */
@@ -215,11 +228,11 @@ class Service extends Problems {
   #noteFailure(facts: Facts, isOutage: boolean): void {
     const { maxConsecutiveErrors } = this.#schedule;
     if (isOutage && facts.hasSucceeded && maxConsecutiveErrors === undefined) return;
-    facts.failures += 1;
+    facts.failures = facts.failuresBefore + 1;
   }
 
   #answer(facts: Facts, kind: 'results' | 'record', fate: Fate): Response {
-    const { id, events, lacksIsTracked, stopsAtMs } = facts;
+    const { id, events, lacksIsTracked, repeatsEvents, stopsAtMs } = facts;
     const now = performance.now();
     const isTracked = now < stopsAtMs;
     const isResults = kind === 'results';
@@ -227,7 +240,9 @@ class Service extends Problems {
     if (fate.kind === 'reset' || fate.kind === 'hangs') throw networkFailure('ECONNRESET');
     if (isRefusal || fate.kind === 'wrongKey' || fate.kind === 'unknownTracker') {
       if (isResults) this.#noteFailure(facts, isRefusal);
-      if (fate.kind === 'unknownTracker') facts.hasFailedForGood = true;
+      // A wrong key ends the polling before its first success.
+      const isFinal = fate.kind === 'wrongKey' && isResults && !facts.hasSucceeded;
+      if (fate.kind === 'unknownTracker' || isFinal) facts.hasFailedForGood = true;
       if (fate.kind === 'unknownTracker') return toResponse(NOT_FOUND);
       if (fate.kind === 'wrongKey') return toResponse(failure(401, 'auth_invalid_api_key'));
       const { retryAfterSeconds } = fate;
@@ -242,7 +257,8 @@ class Service extends Problems {
     facts.failures = 0;
     facts.hasSucceeded = true;
     if (fate.kind !== 'good') return toResponse(fate.kind === 'empty' ? EMPTY : NOT_READY);
-    const visible = events.filter(({ atMs }) => atMs <= now).map(({ eventId }) => ({ eventId }));
+    const once = events.filter(({ atMs }) => atMs <= now).map(({ eventId }) => ({ eventId }));
+    const visible = repeatsEvents ? [...once, ...once] : once;
     const record = { ...TRACKER, trackerId: id, isTracked: lacksIsTracked ? undefined : isTracked };
     return toResponse({ body: { data: { trackings: [{ tracker: record, events: visible }] } } });
   }
@@ -341,7 +357,11 @@ async function play(input: Schedule): Promise<void> {
       });
     if (deletedAtMs !== null)
       void pause(deletedAtMs).then(() => {
-        if (stream.delete(facts.id)) facts.isOver = true;
+        if (!stream.delete(facts.id)) return;
+        facts.isOver = true;
+        void pause(1).then(() =>
+          service.note(!facts.isUnderWay, () => `the request for ${facts.id} goes on after its deletion`),
+        );
       });
   }
 
@@ -361,6 +381,8 @@ async function play(input: Schedule): Promise<void> {
   const wasAborted = signal.aborted;
   service.isOver = true;
   clearTimeout(timer);
+  await pause(1);
+  service.noteEnd();
   // Later requests would be noted, and a slow source ends.
   await pause(AFTERMATH_MS);
   service.check();
@@ -369,8 +391,14 @@ async function play(input: Schedule): Promise<void> {
     const isExpected =
       (wasAborted && error === reason) || (sourceEnd === 'throws' && error === source.failure);
     must(isExpected, () => `ended with ${printed(error)}`);
+    // The reader may have been busy with an update.
+    const isInTime = error !== reason || abortsAtMs === undefined || tookMs <= abortsAtMs + readMs;
+    must(isInTime, () => `ended ${tookMs} ms after the start, aborted after ${abortsAtMs} ms`);
     return;
   }
+  // When the time is up, the reader still gets the updates of the polls that have ended.
+  const endsByMs = (maxDurationMs ?? LIMIT_MS) + (concurrency + 1) * readMs;
+  must(tookMs <= endsByMs, () => `ended after ${tookMs} ms, with a maxDurationMs of ${maxDurationMs}`);
   if (updates === leavesAfter || (maxDurationMs !== undefined && tookMs >= maxDurationMs)) return;
   must(sourceEnd === 'ends' || (sourceEnd === 'hangs' && sourceDelayMs === undefined), () => 'no error');
   const open = all.filter(({ isOver, firstDueAt }) => firstDueAt !== undefined && !isOver);
@@ -385,14 +413,13 @@ function checkUpdate(update: PollManyUpdate, all: readonly Facts[], input: Sched
   const { known, reported, events } = facts;
   if (update.error !== undefined) {
     facts.isOver = true;
-    // A wrong key ends the polling before its first success.
-    const hasReason = facts.failures > 0 || facts.hasFailedForGood;
+    const hasReason = facts.failures >= (input.maxConsecutiveErrors ?? 5) || facts.hasFailedForGood;
     must(hasReason || input.retries > 0, () => `an error without a failure: ${said()}`);
     return;
   }
   const { tracking, newEvents, keys, stopped } = update;
   const shown = (tracking?.events ?? []).map(({ eventId }) => String(eventId));
-  const expected = shown.filter((eventId) => !reported.has(eventId) && !known.has(eventId));
+  const expected = [...new Set(shown)].filter((eventId) => !reported.has(eventId) && !known.has(eventId));
   const got = newEvents.map(({ eventId }) => String(eventId));
   must(got.join() === expected.join(), () => `expected the new events ${expected}: ${said()}`);
   const expectedKeys = got.map((eventId) => buildEventKey({ trackerId: facts.id }, { eventId }));
