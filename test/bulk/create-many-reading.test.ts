@@ -174,42 +174,9 @@ describe('leaving the loop', () => {
     await run.next();
     await expect(run.return()).resolves.toEqual(END);
   });
-
-  test('break while requests are under way → the requests are aborted', async () => {
-    const signals: AbortSignal[] = [];
-    const { client } = bulkService(undefined, {
-      fetch: async (_, init) => {
-        if (init?.signal) signals.push(init.signal);
-        return await never();
-      },
-    });
-    const run = client.trackers.createMany(makeInputs(4), { chunkSize: 2 });
-    void run.next();
-    await settled();
-    await run.return();
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-  });
 });
 
 describe('an abort', () => {
-  test('an abort in mid-run → an outcome for every input read, then the reason; nothing more is read or sent', async () => {
-    const controller = new AbortController();
-    const reason = new Error('enough');
-    const counted = countInputs();
-    const respond = (inputs: readonly TrackerInput[], request: number) =>
-      request === 1 ? created(inputs) : never();
-    const options = { chunkSize: 2, concurrency: 2, signal: controller.signal };
-    const run = createAll(respond, counted.inputs(), options);
-    await settled();
-    controller.abort(reason);
-    const { outcomes, statuses, error, sent } = await run;
-    expect(error).toBe(reason);
-    expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
-    expect(statuses).toEqual(['created', 'created', 'unknown', 'unknown', 'unknown', 'unknown']);
-    expect(sent).toHaveLength(3);
-    expect(counted.taken).toBe(6);
-  });
-
   /** Aborts while one chunk of one input is under way and the others wait for the rate limit. */
   async function abortWhileChunksWait(count: number) {
     const controller = new AbortController();
@@ -220,13 +187,6 @@ describe('an abort', () => {
     controller.abort(new Error('enough'));
     return run;
   }
-
-  test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
-    const { sent, statuses, codes } = await abortWhileChunksWait(3);
-    expect(sent).toHaveLength(1);
-    expect(statuses).toEqual(['unknown', 'error', 'error']);
-    expect(codes[1]).toBe('aborted');
-  });
 
   test('an abort while a chunk is under way and others wait → the messages say which inputs may have trackers', async () => {
     const { outcomes } = await abortWhileChunksWait(2);

@@ -3,7 +3,6 @@ import { type BulkSummary, ConfigurationError, type TrackerInput } from '../../s
 import {
   bulkResponse,
   bulkService,
-  collect,
   countStatuses,
   createAll,
   created,
@@ -129,16 +128,6 @@ describe('items of the response', () => {
 });
 
 describe('summary and progress', () => {
-  test('a run that has ended → summary() counts every input', async () => {
-    const { client } = bulkService((inputs) =>
-      withStatuses(inputs.slice(0, 3), 'created', 'existing', 'error'),
-    );
-    const run = client.trackers.createMany([...makeInputs(4), { trackingNumber: 'x' }]);
-    expect(run.summary()).toEqual({ total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 });
-    await collect(run);
-    expect(run.summary()).toEqual({ total: 5, created: 1, existing: 1, error: 1, invalid: 1, unknown: 1 });
-  });
-
   test('onProgress → called after every chunk', async () => {
     const told: BulkSummary[] = [];
     await createAll(created, makeInputs(250), { onProgress: (summary) => told.push(summary) });

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { settled } from '../support/settled.ts';
-import { bucket, expectGrantAfter, makeLimiter } from './make-limiter.ts';
+import { bucket, makeLimiter } from './make-limiter.ts';
 
 const reason = new Error('the caller lost interest');
 
@@ -12,21 +12,6 @@ describe('abort', () => {
     await settled();
     expect(call.error).toBe(reason);
     expect(limiter.snapshot(bucket)?.inUse).toBe(0);
-  });
-
-  test('an abort of the second of three calls in the queue → rejects with its reason, the others are granted in order', async () => {
-    const { acquire, respond } = makeLimiter({ limit: 1 });
-    await respond(1, {});
-    const controller = new AbortController();
-    const [first, second, third] = [acquire(), acquire({ signal: controller.signal }), acquire()];
-    controller.abort(reason);
-    await settled();
-    expect(second.error).toBe(reason);
-    await expectGrantAfter(1_010, first);
-    expect(third.state).toBe('waiting');
-    first.permit?.cancel();
-    await settled();
-    expect(third.state).toBe('granted');
   });
 
   test('an abort in a pause → rejects at once, not when the pause ends', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settled } from '../support/settled.ts';
-import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
+import { bucket, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('a 429', () => {
   test.each([
@@ -29,41 +29,6 @@ describe('a 429', () => {
     expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
     expect(await tryAcquire()).toBe('granted');
   });
-
-  test('several 429s in any order → the pause with the latest end holds', async () => {
-    const { acquire, sent } = makeLimiter();
-    const permits = await sent(3);
-    for (const [index, retryAfterMs] of [3_000, 8_000, 1_000].entries()) {
-      permits[index]?.noteResponse({ status: 429, retryAfterMs });
-      permits[index]?.settlePause(false);
-    }
-    await expectGrantAfter(8_000, acquire());
-  });
-
-  test.each([
-    ['a shorter delay', { status: 429, retryAfterMs: 0 }],
-    ['a 200', { status: 200 }],
-  ])('a 429, then %s → the pause still lasts to its first end', async (_title, feedback) => {
-    const { acquire, clock, sent } = makeLimiter();
-    const [first, second] = await sent(2);
-    first?.noteResponse({ status: 429, retryAfterMs: 10_000 });
-    first?.settlePause(false);
-    await clock.advance(1_000);
-    second?.noteResponse(feedback);
-    second?.settlePause(false);
-    await expectGrantAfter(9_000, acquire());
-  });
-
-  test('a 429 while calls wait → they wait for the end of the pause, and are then granted', async () => {
-    const { acquire, clock, sent } = makeLimiter();
-    const permits = await sent(3);
-    const waiting = [acquire(), acquire(), acquire()];
-    for (const permit of permits) permit.noteResponse({ status: 429, retryAfterMs: 20_000 });
-    await clock.advance(19_999);
-    expect(countGranted(waiting)).toBe(0);
-    await clock.advance(1_000);
-    expect(countGranted(waiting)).toBe(3);
-  });
 });
 
 describe('the body of a 429 with a delay of 10 s', () => {
@@ -74,30 +39,6 @@ describe('the body of a 429 with a delay of 10 s', () => {
     permit?.noteResponse({ status: 429, retryAfterMs: 10_000 });
     return { acquire, clock, limiter, permit };
   }
-
-  test('has not been read yet → a pause of one window', async () => {
-    const { clock, limiter } = await begin();
-    expect(limiter.snapshot(bucket).pausedUntil).toBe(clock.wallNow() + 1_000);
-  });
-
-  test('names no used-up quota → a pause of 10 s since the headers', async () => {
-    const { acquire, clock, permit } = await begin();
-    await clock.advance(400);
-    permit?.settlePause(false);
-    await expectGrantAfter(9_600, acquire());
-  });
-
-  test('names a used-up quota → the pause ends after one window', async () => {
-    const { acquire, clock, permit } = await begin();
-    await clock.advance(400);
-    permit?.settlePause(true);
-    await expectGrantAfter(600, acquire());
-  });
-
-  test('stalls → a pause of 10 s since the headers', async () => {
-    const { acquire } = await begin();
-    await expectGrantAfter(10_000, acquire());
-  });
 
   test('stalls, and then names a used-up quota → a pause of 10 s', async () => {
     const { acquire, clock, permit } = await begin();
@@ -121,22 +62,6 @@ describe('the body of a 429 with a delay of 10 s', () => {
       expect(call.state).toBe(state);
     },
   );
-
-  test('names a used-up quota, and another 429 does not → the pause of the other 429', async () => {
-    const { acquire, sent } = makeLimiter();
-    const [quota, other] = await sent(2);
-    quota?.noteResponse({ status: 429, retryAfterMs: 86_400_000 });
-    other?.noteResponse({ status: 429, retryAfterMs: 3_000 });
-    quota?.settlePause(true);
-    other?.settlePause(false);
-    await expectGrantAfter(3_000, acquire());
-  });
-
-  test('was read → no timer is left', async () => {
-    const { clock, permit } = await begin();
-    permit?.settlePause(true);
-    expect(clock.timerCount).toBe(0);
-  });
 });
 
 describe('a call with maxPauseMs of 2 s', () => {

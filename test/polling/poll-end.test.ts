@@ -42,15 +42,6 @@ const GIVEN_UP: [what: string, respondTo: (poll: number) => StubResponse, detail
 ];
 
 describe('the end of poll', () => {
-  test('isTracked false → this update is the last, and no further request is sent', async () => {
-    const { reading, listStarts } = startPoll((poll) => results(['a'], poll < 3));
-    await pass(10_000);
-    expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, true]);
-    expect(reading.end).toEqual({});
-    expect(listStarts()).toEqual([1000, 2000, 3000]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   test('until → the stream ends after the update for which it returns true', async () => {
     const until = vi.fn(({ events }: Tracking) => events.length > 1);
     const { reading, polls } = startPoll((poll) => results(['a', 'b'].slice(0, poll - 1)), { until });
@@ -86,41 +77,6 @@ describe('the end of poll', () => {
     await pass(1000);
     const message = 'Expected `until` to return true or false, got a Promise';
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError', message });
-  });
-
-  test.each([2500, 3000])(
-    'maxDurationMs %d → the stream ends at that time, without a further poll',
-    async (maxDurationMs) => {
-      const { reading, listStarts } = startPoll(nothingNew, { maxDurationMs });
-      await pass(maxDurationMs - 1);
-      expect(reading.end).toBeUndefined();
-      await pass(1);
-      expect(reading.end).toEqual({});
-      await pass(5000);
-      expect(listStarts()).toEqual([1000, 2000]);
-      expect(vi.getTimerCount()).toBe(0);
-    },
-  );
-
-  test('maxDurationMs ends during a request → the request is aborted, and no error is thrown', async () => {
-    const { reading, polls } = startPoll(nothingNew, { maxDurationMs: 2500 }, { latencyMs: 60_000 });
-    await pass(2500);
-    expect(reading).toEqual({ items: [], end: {} });
-    expect(polls).toEqual([expect.objectContaining({ startedAt: 1000, endedAt: undefined })]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('break → no timer is left, and no further request is sent', async () => {
-    const { client, listStarts } = polledService(nothingNew);
-    const run = async () => {
-      for await (const _ of client.trackers.poll('tracker-1', { intervalMs: 1000 })) break;
-    };
-    const done = run();
-    await pass(1000);
-    await done;
-    expect(vi.getTimerCount()).toBe(0);
-    await pass(10_000);
-    expect(listStarts()).toEqual([1000]);
   });
 
   test.each([
@@ -220,25 +176,6 @@ describe('waitUntilStopped', () => {
       expect(vi.getTimerCount()).toBe(0);
     },
   );
-
-  test('events, then no longer tracked → resolves to the results with these events', async () => {
-    const { client } = polledService((poll) => results(poll < 2 ? [] : ['a'], poll < 3));
-    const waiting = client.trackers.waitUntilStopped('t-1', { intervalMs: 1000 });
-    await pass(3000);
-    expect((await waiting).events).toEqual([{ eventId: 'a' }]);
-  });
-
-  test('until returns a promise → rejects with a ConfigurationError, and no timer is left', async () => {
-    const { client } = polledService(() => results(['a']));
-    const until = () => Promise.reject(new Error('mine'));
-    // @ts-expect-error -- `until` must return true or false
-    const waiting = client.trackers.waitUntilStopped('tracker-1', { initialDelayMs: 0, until });
-    await expect(waiting).rejects.toMatchObject({
-      name: 'ConfigurationError',
-      message: 'Expected `until` to return true or false, got a Promise',
-    });
-    expect(vi.getTimerCount()).toBe(0);
-  });
 
   test('maxDurationMs runs out → TimeoutError that names maxDurationMs', async () => {
     const { client } = polledService(nothingNew);

@@ -1,16 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { networkFailure } from '../support/make-client.ts';
-import { BROKEN, failure, NOT_FOUND, pass, results, startPoll } from './polled-service.ts';
+import { BROKEN, failure, pass, results, startPoll } from './polled-service.ts';
 
 describe('errors', () => {
-  test('tracker_not_found → rejects at once', async () => {
-    const { reading, listStarts } = startPoll(() => NOT_FOUND);
-    await pass(5000);
-    expect(reading.end?.error).toMatchObject({ name: 'NotFoundError', code: 'tracker_not_found' });
-    expect(listStarts()).toEqual([1000]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   test('five errors in a row → rejects with the last one as the cause', async () => {
     const hangUp = new TypeError('fetch failed', { cause: new Error('socket hang up') });
     const { reading, polls } = startPoll((poll) => (poll < 5 ? BROKEN : hangUp));
@@ -24,13 +16,6 @@ describe('errors', () => {
     });
     expect(polls).toHaveLength(5);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('four errors, then a success, again and again → polling goes on', async () => {
-    const { reading } = startPoll((poll) => (poll % 5 === 0 ? results([]) : BROKEN));
-    await pass(10_000);
-    expect(reading.items.map(({ poll }) => poll)).toEqual([5, 10]);
-    expect(reading.end).toBeUndefined();
   });
 
   test('maxConsecutiveErrors 1 → rejects at the first error', async () => {
@@ -106,12 +91,6 @@ describe('errors of key, plan or quota', () => {
     const { reading } = startPoll(() => results([]), {}, { apiKey: () => '' });
     await pass(1000);
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError' });
-  });
-
-  test('such an error after other errors, without a success → rejects', async () => {
-    const { reading } = startPoll((poll) => (poll === 1 ? BROKEN : noAccess));
-    await pass(2000);
-    expect(reading.end?.error).toMatchObject({ name: 'AuthenticationError' });
   });
 
   const gateway = { status: 404, body: '<html></html>', headers: { 'content-type': 'text/html' } };

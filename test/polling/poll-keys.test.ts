@@ -13,12 +13,6 @@ const withoutRecord =
   });
 
 describe('keys of an update', () => {
-  test('new events → a key for each, in the same order', async () => {
-    const { reading } = startPoll((poll) => results(poll === 1 ? ['a', 'b'] : ['c', 'b', 'a']));
-    await pass(2000);
-    expect(reading.items.map(({ keys }) => keys)).toEqual([[toKey('a'), toKey('b')], [toKey('c')]]);
-  });
-
   test.each([
     [undefined, 'tracking/events:order%3A1:a'],
     ['trackerId', 'tracking/events:order%3A1:a'],

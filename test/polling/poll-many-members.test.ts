@@ -1,5 +1,4 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { TrackerPolls } from '../../src/index.ts';
 import {
   failure,
   listIds,
@@ -20,43 +19,12 @@ describe('add and delete', () => {
     expect([stream.delete('tracker-0'), stream.delete('tracker-0'), stream.size]).toEqual([true, false, 1]);
   });
 
-  test('an id that is added while the source waits → polled after its interval', async () => {
-    async function* ids(): AsyncGenerator<string> {
-      await new Promise(() => {});
-    }
-    const { stream, listStarts } = startPollMany(nothingNew, ids());
-    await pass(500);
-    stream.add('tracker-1');
-    await pass(1000);
-    expect(listStarts('tracker-1')).toEqual([1500]);
-    await stream.return();
-  });
-
   test('an id that is added to an ended stream → throws an error with this reason', async () => {
     const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany([]);
     expect(await stream.next()).toEqual({ done: true, value: undefined });
     expect(() => stream.add('tracker-1')).toThrow(/has ended/);
     expect(stream.delete('tracker-1')).toBe(false);
-  });
-
-  test('an id that is deleted during its poll → the request is aborted, and no update follows', async () => {
-    const { stream, polls, reading } = startPollMany(nothingNew, makeIds(2), {}, { latencyMs: 500 });
-    await pass(1200);
-    stream.delete('tracker-0');
-    await pass(1000);
-    expect(polls[0]).toMatchObject({ id: 'tracker-0', endedAt: undefined });
-    expect(listIds(reading.items)).toEqual(['tracker-1']);
-  });
-
-  test('an id that is deleted before its update is read → the update is dropped', async () => {
-    const { client } = polledService(nothingNew);
-    const stream = client.trackers.pollMany(makeIds(3), { intervalMs: 1000 });
-    const first = stream.next();
-    await pass(1000);
-    await first;
-    stream.delete('tracker-1');
-    expect(await stream.next()).toMatchObject({ value: { id: 'tracker-2' } });
   });
 
   test.each([
@@ -97,15 +65,6 @@ describe('add and delete', () => {
     expect(listIds(reading.items)).not.toContain('tracker-0');
     expect(listStarts('tracker-0')).toEqual([1000]);
   });
-
-  test('the last id is deleted → the stream ends', async () => {
-    const { stream, reading } = startPollMany(nothingNew, ['tracker-0']);
-    await pass(10);
-    stream.delete('tracker-0');
-    await pass(0);
-    expect(reading.end).toEqual({});
-    expect(vi.getTimerCount()).toBe(0);
-  });
 });
 
 test('an invalid id that is added → add() throws at once', () => {
@@ -119,20 +78,6 @@ describe('sources of ids', () => {
     const { polls } = startPollMany(nothingNew, ['tracker-0', 'tracker-0']);
     await pass(1000);
     expect(polls).toHaveLength(1);
-  });
-
-  test('an async iterable → its ids are polled as they come, and the stream stays open until the iterable ends', async () => {
-    async function* ids() {
-      yield 'tracker-0';
-      await new Promise((resolve) => setTimeout(resolve, 10_000));
-      yield 'tracker-1';
-    }
-    const { reading, listStarts } = startPollMany((poll) => results([], poll < 2), ids());
-    await pass(9000);
-    expect(reading.end).toBeUndefined();
-    await pass(3000);
-    expect(listStarts('tracker-1')).toEqual([11_000, 12_000]);
-    expect(reading.end).toEqual({});
   });
 
   test('endless ids that are due at once → at most 1,000 more are read than polled', async () => {
@@ -216,31 +161,6 @@ describe('sources of ids', () => {
     await stream.return();
   });
 
-  test.each([
-    ['return()', {}, (stream: TrackerPolls) => stream.return()],
-    ['an abort', {}, (_: TrackerPolls, controller: AbortController) => controller.abort()],
-    ['maxDurationMs', { maxDurationMs: 500 }, () => pass(500)],
-  ])('the stream ends by %s → the source is closed', async (_, options, end) => {
-    let isClosed = false;
-    async function* ids() {
-      try {
-        yield 'tracker-0';
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-        yield 'tracker-1';
-      } finally {
-        isClosed = true;
-      }
-    }
-    const controller = new AbortController();
-    const { stream } = startPollMany(nothingNew, ids(), { signal: controller.signal, ...options });
-    await pass(100);
-    await end(stream, controller);
-    expect(isClosed).toBe(false);
-    // The generator ends when its current wait ends.
-    await pass(1000);
-    expect(isClosed).toBe(true);
-  });
-
   test('a source that throws → the stream rejects with its error, and nothing is sent', async () => {
     function* ids() {
       yield 'tracker-0';
@@ -282,15 +202,5 @@ describe('the end of pollMany', () => {
     await pass(2500);
     expect(listStarts()).toEqual([3000, 4000]);
     expect(reading.end).toEqual({});
-  });
-
-  test('break in the middle → no tracker is polled any more', async () => {
-    const { client } = polledService(nothingNew);
-    const stream = client.trackers.pollMany(makeIds(2), { initialDelayMs: 0 });
-    await stream.next();
-    expect(stream.size).toBe(2);
-    await stream.return();
-    expect(stream.size).toBe(0);
-    expect(stream.delete('tracker-0')).toBe(false);
   });
 });

@@ -25,26 +25,6 @@ describe('when polls happen', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a slow tracker → one poll at a time, and the other trackers keep their interval', async () => {
-    const latencyMs = (_: number, id: string) => (id === 'tracker-0' ? 2500 : 10);
-    const { listStarts } = startPollMany(nothingNew, makeIds(3), {}, { latencyMs });
-    await pass(5000);
-    expect(listStarts('tracker-0')).toEqual([1000, 4000]);
-    expect(listStarts('tracker-1')).toEqual([1000, 2000, 3000, 4000, 5000]);
-  });
-
-  test('concurrency 2 → no more than two polls at a time, and every tracker is polled', async () => {
-    const { polls, listStarts } = startPollMany(
-      nothingNew,
-      makeIds(10),
-      { concurrency: 2 },
-      { latencyMs: 100 },
-    );
-    await pass(1499);
-    expect(listStarts()).toEqual([1000, 1000, 1100, 1100, 1200, 1200, 1300, 1300, 1400, 1400]);
-    expect(polls.map(({ id }) => id)).toEqual(makeIds(10));
-  });
-
   test('a consumer that stops reading → no more polls than concurrency, and no timer', async () => {
     const { client, polls } = polledService(nothingNew);
     const stream = client.trackers.pollMany(makeIds(20), { intervalMs: 1000, concurrency: 3 });
@@ -58,21 +38,6 @@ describe('when polls happen', () => {
 });
 
 describe('maxPerSecond', () => {
-  test('maxPerSecond 2 → polls are half a second apart, and every tracker is polled', async () => {
-    const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 2 };
-    const { listStarts } = startPollMany(nothingNew, makeIds(4), options);
-    await pass(11_500);
-    expect(listStarts()).toEqual([0, 500, 1000, 1500, 10_000, 10_500, 11_000, 11_500]);
-  });
-
-  test('1,000 trackers wait for maxPerSecond → two timers, whose number does not grow', async () => {
-    const { stream } = startPollMany(nothingNew, makeIds(1000), { initialDelayMs: 0, maxPerSecond: 2 });
-    await pass(100);
-    expect(vi.getTimerCount()).toBe(2);
-    await stream.return();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   test.each([
     ['while turns wait', [500]],
     ['while no turn waits', [5_000]],
@@ -111,17 +76,6 @@ describe('maxPerSecond', () => {
     expect(requests.some(({ kind }) => kind === 'record')).toBe(true);
     for (const [index, start] of starts.entries())
       expect(start - (starts[index - 1] ?? -500)).toBeGreaterThanOrEqual(500);
-  });
-
-  test('a stream that is left while starts and reads of records wait → every wait ends at once, nothing is sent', async () => {
-    const options = { initialDelayMs: 0, intervalMs: 2_000, maxPerSecond: 1 };
-    const { stream, requests } = startPollMany(() => NOT_READY, makeIds(20), options);
-    await pass(30_500);
-    const sent = requests.length;
-    await stream.return();
-    expect(vi.getTimerCount()).toBe(0);
-    await pass(10_000);
-    expect(requests).toHaveLength(sent);
   });
 
   const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 1 };
@@ -185,21 +139,6 @@ describe('polls that are late', () => {
 });
 
 describe('updates', () => {
-  test('results of a tracker → the updates of poll, with the id', async () => {
-    const { reading } = startPollMany(
-      (poll, id) => results([`${id}-a`, ...(poll > 1 ? ['b'] : [])], poll < 2),
-      makeIds(2),
-    );
-    await pass(2000);
-    expect(reading.items.map(({ id, newEvents, poll, stopped }) => [id, newEvents, poll, stopped])).toEqual([
-      ['tracker-0', [{ eventId: 'tracker-0-a' }], 1, false],
-      ['tracker-1', [{ eventId: 'tracker-1-a' }], 1, false],
-      ['tracker-0', [{ eventId: 'b' }], 2, true],
-      ['tracker-1', [{ eventId: 'b' }], 2, true],
-    ]);
-    expect(reading.end).toEqual({});
-  });
-
   test('one tracker is not found → one update with the error, and the other trackers go on', async () => {
     const respondTo = (_: number, id: string) => (id === 'tracker-1' ? NOT_FOUND : results([]));
     const { reading, listStarts } = startPollMany(respondTo, makeIds(3));

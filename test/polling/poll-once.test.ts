@@ -5,6 +5,7 @@ import {
   BROKEN,
   EMPTY,
   failure,
+  makePriorityLimiter,
   NOT_FOUND,
   NOT_READY,
   nothingNew,
@@ -186,16 +187,7 @@ describe('options of pollOnce', () => {
     [undefined, 'background'],
     ['interactive', 'interactive'],
   ] as const)('priority %s → %s', async (priority, sent) => {
-    const priorities: unknown[] = [];
-    const limiter = {
-      spansProcesses: false,
-      maxQueue: Number.POSITIVE_INFINITY,
-      acquire: async (options: { priority: unknown }) => {
-        priorities.push(options.priority);
-        return { tokensLeft: 1, send() {}, noteResponse() {}, settlePause() {}, cancel() {} };
-      },
-      snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
-    };
+    const { priorities, limiter } = makePriorityLimiter();
     const { client } = polledService(nothingNew, { limiter, rateLimit: undefined });
     await client.trackers.pollOnce('t', { priority });
     expect(priorities).toEqual([sent]);

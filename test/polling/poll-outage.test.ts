@@ -54,14 +54,6 @@ describe('60 failures in a row, after a success → polling goes on', () => {
     expect(reading.end).toBeUndefined();
     expect(listPolls(reading)).toEqual([1, 62, 63]);
   });
-
-  test('waitUntilStopped, 500 → goes on until maxDurationMs', async () => {
-    const { client } = polledService(failingFrom(2, 100));
-    const options = { intervalMs: 1000, maxDurationMs: 60_500 };
-    const waiting = client.trackers.waitUntilStopped('t', options).catch((error: unknown) => error);
-    await pass(60_500);
-    expect(await waiting).toMatchObject({ name: 'TimeoutError', timeoutMs: 60_500 });
-  });
 });
 
 describe('after a success, failures that are not about an outage → polling ends at the fifth', () => {
@@ -83,34 +75,6 @@ describe('after a success, failures that are not about an outage → polling end
     expect(reading.end?.error).toMatchObject({ name: 'TrackingError', message });
     expect(polls).toHaveLength(6);
   });
-
-  test('with an outage between them → ends at the fifth of them', async () => {
-    const respondTo = (poll: number) => (poll === 1 ? nothingNew() : poll % 2 === 0 ? NO_ACCESS : BROKEN);
-    const { reading, polls } = startPoll(respondTo);
-    await pass(30_000);
-    expect(reading.end?.error).toMatchObject({ cause: { name: 'AuthenticationError' } });
-    expect(polls).toHaveLength(10);
-  });
-});
-
-test('a number of the caller → an outage counts, after a success, too', async () => {
-  const { reading, polls } = startPoll(failingFrom(2, 100), { maxConsecutiveErrors: 5 });
-  await pass(30_000);
-  expect(reading.end?.error).toMatchObject({ cause: { name: 'ServerError' } });
-  expect(polls).toHaveLength(6);
-});
-
-test('a stream in which only one tracker has succeeded → the outage ends the polling of the other', async () => {
-  const { reading, stream } = startPollMany(
-    (poll, id) => (id === 'a' && poll === 1 ? nothingNew() : BROKEN),
-    ['a', 'b'],
-  );
-  await pass(60_000);
-  expect(reading.items).toMatchObject([
-    { id: 'a', poll: 1 },
-    { id: 'b', error: { name: 'TrackingError' } },
-  ]);
-  expect(stream.size).toBe(1);
 });
 
 describe('the log of an outage', () => {
@@ -145,14 +109,6 @@ describe('the log of an outage', () => {
     expect([warn.mock.calls, info.mock.calls]).toEqual([[], []]);
   });
 
-  test('two outages → two warnings, and two lines at the end', async () => {
-    const respondTo = (poll: number) => (poll === 2 || poll === 3 || poll === 6 ? BROKEN : nothingNew());
-    const { warn, info } = startPollMany(respondTo, makeIds(3));
-    await pass(8000);
-    expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY, AWAY]);
-    expect(info.mock.calls).toEqual([[BACK], [BACK]]);
-  });
-
   test('one tracker that keeps failing among others that succeed → a warning with its id, and one line at its second failure', async () => {
     const respondTo = (poll: number, id: string) => (id === 'tracker-1' && poll > 1 ? BROKEN : nothingNew());
     const { warn, info } = startPollMany(respondTo, makeIds(3));
@@ -169,15 +125,6 @@ describe('the log of an outage', () => {
     await pass(15_000);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY, AWAY, AWAY]);
     expect(info.mock.calls).toEqual(Array(3).fill([BACK_FOR_OTHERS, { stillFailing: 1 }]));
-  });
-
-  test('an outage that ends for all trackers but one → one line at the end', async () => {
-    const respondTo = (poll: number, id: string) =>
-      poll === 2 || (id === 'tracker-1' && poll > 1) ? BROKEN : nothingNew();
-    const { warn, info } = startPollMany(respondTo, makeIds(4));
-    await pass(10_000);
-    expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY]);
-    expect(info.mock.calls).toEqual([[BACK_FOR_OTHERS, { stillFailing: 1 }]]);
   });
 
   test('a tracker that succeeds after it kept failing → the next outage ends with the usual line', async () => {
@@ -238,12 +185,6 @@ describe('the log of an outage', () => {
     await pass(1000);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([AWAY, expect.stringContaining('A poll failed')]);
     expect(info).not.toHaveBeenCalled();
-  });
-
-  test('failures of another kind of three trackers → a warning for each', async () => {
-    const { warn } = startPollMany(failingFrom(2, 2, NO_ACCESS), makeIds(3));
-    await pass(3000);
-    expect(warn.mock.calls.map(([, { id }]) => id)).toEqual(makeIds(3));
   });
 
   test('a failure that ends the polling → no warning', async () => {

@@ -1,20 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { NotFoundError, ResultsNotReadyError } from '../../src/errors.ts';
+import { NotFoundError } from '../../src/errors.ts';
 import { TRACKER } from '../contract/support/samples.ts';
 import type { StubResponse } from '../support/make-client.ts';
-import {
-  BROKEN,
-  EMPTY,
-  NOT_FOUND,
-  NOT_READY,
-  pass,
-  polledService,
-  record,
-  results,
-  startPoll,
-} from './polled-service.ts';
+import { BROKEN, EMPTY, NOT_FOUND, NOT_READY, pass, record, results, startPoll } from './polled-service.ts';
 
-const POLL = { intervalMs: 1000 };
 const STOPPED = { ...TRACKER, isTracked: false };
 const isStopped = { respondWithRecord: () => record(false) };
 const listKinds = (requests: readonly { readonly kind: string }[]) => requests.map(({ kind }) => kind);
@@ -46,15 +35,6 @@ describe('a tracker without results', () => {
     const { requests } = startPoll((poll) => (poll % 2 === 0 ? results(['a']) : EMPTY), {}, isStopped);
     await pass(8000);
     expect(listKinds(requests)).not.toContain('record');
-  });
-
-  test('results without isTracked → the tracker is read', async () => {
-    const response: StubResponse = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
-    const { client, requests } = polledService(() => response, isStopped);
-    const waiting = client.trackers.waitUntilStopped('t', POLL);
-    await pass(2000);
-    expect(await waiting).toEqual({ events: [{ eventId: 'a' }] });
-    expect(listKinds(requests)).toEqual(['results', 'results', 'record', 'results']);
   });
 
   test('a tracker that cannot be read → a warning with its id, and polling goes on', async () => {
@@ -91,33 +71,6 @@ describe('a tracker without results', () => {
     const { reading } = startPoll(() => NOT_READY, {}, { respondWithRecord: () => NOT_FOUND });
     await pass(2000);
     expect(reading.end?.error).toBeInstanceOf(NotFoundError);
-  });
-
-  test('searchBy → sent with every request', async () => {
-    const { client, requests } = polledService(() => EMPTY, isStopped);
-    const options = { ...POLL, searchBy: 'clientTrackerId' as const };
-    const waiting = client.trackers.waitUntilStopped('order/1', options).catch(() => {});
-    await pass(2000);
-    await waiting;
-    expect(requests).toHaveLength(4);
-    for (const seen of requests)
-      expect(seen).toMatchObject({ id: 'order/1', query: '?searchBy=clientTrackerId' });
-  });
-
-  test('waitUntilStopped, isTracked: false → rejects with ResultsNotReadyError that has the tracker', async () => {
-    const { client } = polledService(() => NOT_READY, isStopped);
-    const outcome = expect(client.trackers.waitUntilStopped('t-1', POLL)).rejects.toMatchObject({
-      name: 'ResultsNotReadyError',
-      message: 'The service has stopped tracking `t-1` and has no results for it',
-      code: 'parcel_not_found',
-      status: 404,
-      tracker: STOPPED,
-      callId: expect.any(String),
-      endpoint: 'trackers.results',
-      cause: expect.any(ResultsNotReadyError),
-    });
-    await pass(2000);
-    await outcome;
   });
 });
 

@@ -52,13 +52,6 @@ describe('one poll a minute, 40 minutes, as many failing trackers as slots → e
 });
 
 describe('retries of a poll', () => {
-  test('a service that hangs → poll ends after at most 12 requests', async () => {
-    const { reading, requests } = startPoll(nothingNew, {}, { ...REAL, latencyMs: HOUR_MS });
-    await pass(HOUR_MS);
-    expect(reading.end?.error).toMatchObject({ name: 'TrackingError', cause: { name: 'TimeoutError' } });
-    expect(requests.length).toBeLessThanOrEqual(12);
-  });
-
   test.each<[string, number, StubResponse | Error, object]>([
     ['a request that times out after one second', HOUR_MS, nothingNew(), { timeoutMs: 1000 }],
     ['a response with 500 after 10 seconds', 10_000, BROKEN, {}],
@@ -104,22 +97,6 @@ describe('Retry-After', () => {
     const { reading } = startPoll(respondTo, { maxConsecutiveErrors: 1 }, REAL);
     await pass(HOUR_MS + 3000);
     expect(reading.items[0]).toMatchObject({ poll: 1 });
-    expect(reading.end).toBeUndefined();
-  });
-
-  test.each([
-    ['longer than the interval', 150, 150_000],
-    ['shorter than the interval', 20, MINUTE_MS],
-  ])('503 with a time %s → a warning, and the next poll at the later of both', async (_, seconds, waitMs) => {
-    const respondTo = (poll: number) => (poll === 1 ? waitFor(seconds) : nothingNew());
-    const options = { initialDelayMs: 0, intervalMs: MINUTE_MS };
-    const { reading, listStarts, warn } = startPoll(respondTo, options, REAL);
-    await pass(3 * MINUTE_MS - 1);
-    expect(listStarts().slice(0, 2)).toEqual([0, waitMs]);
-    expect(warn.mock.calls[0]).toEqual([
-      expect.stringContaining('The service is not available'),
-      expect.objectContaining({ noticedBy: 'tracker-1' }),
-    ]);
     expect(reading.end).toBeUndefined();
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { PollContext } from '../../src/index.ts';
 import {
   BROKEN,
+  makePriorityLimiter,
   nothingNew,
   pass,
   polledService,
@@ -32,18 +33,6 @@ describe('when polls happen', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('initialDelayMs 0 → the first poll starts at once', async () => {
-    const { listStarts } = startPoll(nothingNew, { initialDelayMs: 0 });
-    await pass(2000);
-    expect(listStarts()).toEqual([0, 1000, 2000]);
-  });
-
-  test('a slow service → polls start at the interval, and delays do not add up', async () => {
-    const { listStarts } = startPoll(nothingNew, {}, { latencyMs: 300 });
-    await pass(5000);
-    expect(listStarts()).toEqual([1000, 2000, 3000, 4000, 5000]);
-  });
-
   test('a consumer that pauses for five intervals → one poll at its next read, the next after a whole interval', async () => {
     const { client, listStarts } = polledService(nothingNew);
     read(client.trackers.poll('tracker-1', { intervalMs: 1000 }), ({ poll }) => (poll === 1 ? 5300 : 0));
@@ -70,14 +59,6 @@ describe('when polls happen', () => {
 });
 
 describe('updates', () => {
-  test('an event in several polls and twice in one response → new once', async () => {
-    const histories = [['a'], ['b', 'b', 'a'], ['c', 'b', 'a']];
-    const { reading } = startPoll((poll) => results(histories[poll - 1] ?? []));
-    await pass(3000);
-    const newIds = reading.items.map(({ newEvents }) => newEvents.map(({ eventId }) => eventId));
-    expect(newIds).toEqual([['a'], ['b'], ['c']]);
-  });
-
   test('two events with an empty id → both are new', async () => {
     const events = [
       { eventId: '', status: 'a' },
@@ -109,16 +90,7 @@ describe('updates', () => {
 
 describe('requests of a poll', () => {
   test('a poll → its requests have the priority `background`', async () => {
-    const priorities: unknown[] = [];
-    const limiter = {
-      spansProcesses: false,
-      maxQueue: Number.POSITIVE_INFINITY,
-      acquire: async ({ priority }: { priority: unknown }) => {
-        priorities.push(priority);
-        return { tokensLeft: 1, send() {}, noteResponse() {}, settlePause() {}, cancel() {} };
-      },
-      snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
-    };
+    const { priorities, limiter } = makePriorityLimiter();
     startPoll(nothingNew, {}, { limiter, rateLimit: undefined });
     await pass(1000);
     expect(priorities).toEqual(['background']);

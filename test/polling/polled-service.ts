@@ -117,6 +117,21 @@ export function startPollMany(
   return { ...service, stream, reading: read(stream) };
 }
 
+/** A limiter that grants every call, and the priority of each. */
+export function makePriorityLimiter() {
+  const priorities: unknown[] = [];
+  const limiter = {
+    spansProcesses: false,
+    maxQueue: Number.POSITIVE_INFINITY,
+    acquire: async ({ priority }: { priority: unknown }) => {
+      priorities.push(priority);
+      return { tokensLeft: 1, send() {}, noteResponse() {}, settlePause() {}, cancel() {} };
+    },
+    snapshot: () => ({ limit: 1, inUse: 0, queued: 0, pausedUntil: null }),
+  };
+  return { priorities, limiter };
+}
+
 /** A wait that clears its timer when the request is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return Promise.resolve();
