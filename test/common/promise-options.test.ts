@@ -2,64 +2,17 @@
 import {
   type ConfigurationError,
   RequestValidationError,
-  TokenBucketLimiter,
   TrackingClient,
   type TrackingClientOptions,
 } from 'tracking-client';
-import { telemetryHooks } from 'tracking-client/opentelemetry';
-import { PostgresDedupeStore } from 'tracking-client/postgres';
-import { RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
-import { buildTracker, createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { trackingHandlers } from 'tracking-client/testing/msw';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  parseWebhook,
-  WebhookInbox,
-} from 'tracking-client/webhooks';
+import { buildTracker } from 'tracking-client/testing';
+import { createWebhookHandler, parseWebhook, type WebhookInbox } from 'tracking-client/webhooks';
 import { describe, expect, test } from 'vitest';
-
-const fake = createFakeTrackingService();
-const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-const { trackers } = client;
-const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+import { client, fake, first, inbox, TAKERS, trackers } from '../support/takers.ts';
 
 /** A value that TypeScript refuses, as JavaScript can pass it. */
 // biome-ignore lint/suspicious/noExplicitAny: every type accepts it
 const promise: any = Promise.resolve({});
-
-async function first(stream: AsyncIterable<unknown>): Promise<unknown> {
-  for await (const item of stream) return item;
-  return undefined;
-}
-
-/** What takes options, called with some of them. */
-// biome-ignore lint/suspicious/noExplicitAny: the options are wrong on purpose
-const TAKERS: Record<string, (options: any) => unknown> = {
-  TrackingClient: (options) => new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, ...options }),
-  'couriers.list': (options) => client.couriers.list(options),
-  'trackers.createBulk': (options) => trackers.createBulk([], options),
-  'trackers.listAll': (options) => first(trackers.listAll(options)),
-  'trackers.poll': (options) => first(trackers.poll('an-id', options)),
-  'trackers.pollMany': (options) => first(trackers.pollMany(['an-id'], options)),
-  'pollMany.add': (options) => trackers.pollMany([]).add({ id: 'an-id', ...options }),
-  'trackers.pollOnce': (options) => trackers.pollOnce('an-id', options),
-  'trackers.waitUntilStopped': (options) => trackers.waitUntilStopped('an-id', options),
-  'trackers.createMany': (options) => first(trackers.createMany([], options)),
-  TokenBucketLimiter: (options) => new TokenBucketLimiter(options),
-  RedisLimiter: (options) => new RedisLimiter({ redis: { call() {}, defineCommand() {} }, ...options }),
-  RedisDedupeStore: (options) => new RedisDedupeStore({ redis: { call() {} }, ...options }),
-  PostgresDedupeStore: (options) => new PostgresDedupeStore({ pool: { query() {} }, ...options }),
-  MemoryDedupeStore: (options) => new MemoryDedupeStore(options),
-  WebhookInbox: (options) => new WebhookInbox({ store: new MemoryDedupeStore(), ...options }),
-  'inbox.process': (options) => inbox.process('{}', () => {}, options),
-  createWebhookHandler: (options) => createWebhookHandler({ secret: 's', onEvent() {}, ...options }),
-  createWebhookSender: (options) => createWebhookSender({ target: () => {}, fake, ...options }),
-  createFakeTrackingService: (options) => createFakeTrackingService(options),
-  'fake.play': (options) => fake.play('RR123456785CN', 'delivered', options),
-  telemetryHooks: (options) => telemetryHooks(options),
-  trackingHandlers: (options) => trackingHandlers(fake, options),
-};
 
 async function catchError(run: () => unknown): Promise<unknown> {
   try {
