@@ -88,15 +88,6 @@ test('an error of another realm → logged with name, message, code and stack', 
   expect(Object.keys(logger.error.mock.calls[0]?.[1].err)).toEqual(['name', 'message', 'code', 'stack']);
 });
 
-test('an error whose code is a number, for a logger without a format for errors → the code as text', () => {
-  const logger = makeLogger();
-  const err = Object.assign(new Error('x'), { code: 11_000 });
-  resolveLogger(logger, 'debug').error('line', { err });
-  expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line', {
-    err: expect.objectContaining({ code: '11000' }),
-  });
-});
-
 const circular: { self?: unknown } = {};
 circular.self = circular;
 

@@ -32,28 +32,6 @@ describe('withOptions', () => {
     expect(requests[0]?.headers.get('user-agent')).toBe('shop/1');
   });
 
-  test('the same account → one limit for the old and the new client', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    const changed = client.withOptions({ timeoutMs: 5_000 });
-    await changed.couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test.each([
-    ['another key → another account, with limits of its own', undefined, 0],
-    ['another key, the old client has an `account` → one limit for both clients', 'shop', 1],
-  ])('%s', async (_what, account, inUse) => {
-    const { client } = makeClient(COURIERS, { rateLimit: {}, account });
-    await client.withOptions({ apiKey: 'another-key' }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(inUse);
-  });
-
-  test('other options and then another key → another account, with limits of its own', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    await client.withOptions({ timeoutMs: 5_000 }).withOptions({ apiKey: 'another-key' }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
-  });
-
   test('another key in the environment meanwhile → another account, with limits of its own', async () => {
     vi.stubEnv('TRACKING_API_KEY', 'key-of-the-first-account');
     const { client } = makeClient(COURIERS, { rateLimit: {}, apiKey: undefined });

@@ -9,16 +9,12 @@ import {
   isPromise,
   isSet,
   isUrl,
-  listCauses,
   maskUserInfo,
   readError,
 } from '../../src/common/foreign.ts';
 
 /** Makes a value in another realm, as code in jest or in a `vm` context does. */
 const elsewhere = (code: string): unknown => runInNewContext(code);
-const throws = () => {
-  throw new Error('a getter');
-};
 
 test.each<[kind: string, is: (value: unknown) => boolean, here: unknown, code: string, others: unknown[]]>([
   [
@@ -60,48 +56,6 @@ test.each([
   expect(isUrl(value)).toBe(expected);
 });
 
-describe('an object that throws when it is asked', () => {
-  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
-  revoke();
-  const { proxy: revokedError, revoke: revokeError } = Proxy.revocable(new Error('x'), {});
-  revokeError();
-  const ASKED: [what: string, value: unknown][] = [
-    ['a tag that throws', Object.defineProperty({}, Symbol.toStringTag, { get: throws })],
-    [
-      'an inherited tag that throws',
-      Object.create(Object.defineProperty({}, Symbol.toStringTag, { get: throws })),
-    ],
-    ['a proxy whose traps throw', new Proxy({}, { get: throws, getPrototypeOf: throws, has: throws })],
-    ['a function whose traps throw', new Proxy(() => {}, { get: throws, getPrototypeOf: throws })],
-    ['a revoked proxy', revoked],
-    ['a revoked proxy of an error', revokedError],
-  ];
-
-  test.each(ASKED)('%s → it is nothing that the package knows', (_what, value) => {
-    for (const is of [isArrayBuffer, isBytes, isDate, isError, isOwnError, isPromise, isSet, isUrl])
-      expect([is.name, is(value)]).toEqual([is.name, false]);
-    expect(readError(value)).toBeUndefined();
-    expect(listCauses(value)).toEqual([]);
-  });
-
-  test.each(ASKED)('%s in every field of an error → empty fields', (_what, value) => {
-    const fields = ['name', 'message', 'stack', 'code', 'errors', 'syscall', 'erroredSysCall'];
-    const error = new Error('x');
-    // V8 formats the stack, which needs the name, before it replaces the stack.
-    expect(error.stack).toBeDefined();
-    Object.defineProperties(error, Object.fromEntries([...fields, 'cause'].map((name) => [name, { value }])));
-    const empty = { name: 'Error', message: '', stack: '', code: '', errors: [], syscall: '' };
-    const { cause: _cause, ...texts } = Object(readError(error));
-    expect(texts).toEqual(empty);
-    expect(listCauses(error)).toHaveLength(1);
-  });
-
-  test('errors that are a list which throws → an empty list', () => {
-    const errors = new Proxy([new Error('a')], { get: throws });
-    expect(readError(Object.assign(new AggregateError([]), { errors }))?.errors).toEqual([]);
-  });
-});
-
 describe('readError', () => {
   test('an ordinary error → its fields', () => {
     const cause = new Error('inner');
@@ -117,27 +71,6 @@ describe('readError', () => {
     });
   });
 
-  test.each<[what: string, error: object]>([
-    ['fields of other types', { name: 7, message: {}, stack: null, code: [], errors: 'none', syscall: [] }],
-    ['no fields', { name: undefined, message: undefined, stack: undefined }],
-    ['a stack of call sites', { name: '', message: '', stack: [{}, {}] }],
-  ])('%s → texts, and an empty list', (_what, fields) => {
-    const error = Object.defineProperties(
-      new Error('x'),
-      Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, { value }])),
-    );
-    const empty = {
-      name: 'Error',
-      message: '',
-      stack: '',
-      code: '',
-      cause: undefined,
-      errors: [],
-      syscall: '',
-    };
-    expect(readError(error)).toEqual(empty);
-  });
-
   test.each<[code: unknown, text: string]>([
     [20, '20'],
     [11_000, '11000'],
@@ -149,24 +82,9 @@ describe('readError', () => {
     expect(readError(Object.assign(new Error('x'), { code }))?.code).toBe(text);
   });
 
-  test('fields that throw when they are read → empty', () => {
-    const fields = ['name', 'message', 'stack', 'code', 'cause', 'errors', 'syscall', 'erroredSysCall'];
-    const error = new Error('x');
-    // V8 formats the stack, which needs the name, before it replaces the stack.
-    expect(error.stack).toBeDefined();
-    Object.defineProperties(error, Object.fromEntries(fields.map((name) => [name, { get: throws }])));
-    expect(readError(error)).toMatchObject({ name: 'Error', message: '', stack: '', code: '' });
-  });
-
   test.each([undefined, null, 'text', 7, { message: 'x' }, () => {}])('%o → undefined', (value) => {
     expect(readError(value)).toBeUndefined();
   });
-});
-
-test('listCauses, a cause that is its own cause → six errors', () => {
-  const round = new Error('round');
-  round.cause = round;
-  expect(listCauses(round)).toHaveLength(6);
 });
 
 test.each(['//', '//a', '@', '//@', '//a/', '\\/'])(

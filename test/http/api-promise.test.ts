@@ -5,8 +5,6 @@ import { catchRejection, makeClient } from '../support/make-client.ts';
 import { settled } from '../support/settled.ts';
 
 type Call = ApiPromise<Courier[]>;
-// Safe cast: the constructor of a promise is a promise class.
-const classOf = (promise: Call) => promise.constructor as PromiseConstructor;
 const list = () => makeClient({ body: { data: [] } }).client.couriers.list();
 
 /** Returns the reasons of the unhandled rejections during `run`. */
@@ -37,24 +35,6 @@ test('the class of the promise → the native one, so its static methods work', 
   const promise = list();
   expect(promise.constructor).toBe(Promise);
   expect(await Promise.all([promise, list()])).toEqual([[], []]);
-});
-
-test.each<[string, (promise: Call) => Promise<unknown>, unknown]>([
-  ['all', (promise) => classOf(promise).all([promise]), [[]]],
-  ['allSettled', (promise) => classOf(promise).allSettled([promise]), [{ status: 'fulfilled', value: [] }]],
-  ['any', (promise) => classOf(promise).any([promise]), []],
-  ['race', (promise) => classOf(promise).race([promise]), []],
-  ['resolve', (promise) => classOf(promise).resolve(promise), []],
-  [
-    'reject',
-    (promise) =>
-      classOf(promise)
-        .reject(new Error('own'))
-        .catch(() => 'own'),
-    'own',
-  ],
-])('`%s` of the class of the promise → as of Promise', async (_name, use, expected) => {
-  expect(await use(list())).toEqual(expected);
 });
 
 describe('a rejection', () => {

@@ -99,23 +99,6 @@ describe('fields of the error', () => {
   });
 });
 
-test.each([
-  ['a back-off', undefined],
-  ['a Retry-After', '5'],
-])(
-  '%s that is longer than the rest of totalTimeoutMs → TimeoutError at once, and no retry is told',
-  async (_name, seconds) => {
-    const onRetry = vi.fn();
-    const headers = seconds === undefined ? {} : { 'retry-after': seconds };
-    const options = { retry: { retries: 4 }, totalTimeoutMs: 400, hooks: { onRetry } };
-    const { client } = makeClient({ status: 503, headers }, options);
-    const { error, endedAt } = await rejectInVirtualTime(() => client.couriers.list());
-    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'backoff', cause: { status: 503 } });
-    expect(endedAt).toBe(0);
-    expect(onRetry).not.toHaveBeenCalled();
-  },
-);
-
 describe('a repeat after a timeout', () => {
   test('a second attempt → gets the whole timeoutMs again', async () => {
     const { client, requests } = makeClient(never, { retry: { retries: 1 } });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
-import { EVENT, TRACKER } from '../contract/support/samples.ts';
+import { TRACKER } from '../contract/support/samples.ts';
 import { API_KEY, catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
@@ -293,17 +293,6 @@ describe('a success with invalid fields', () => {
       ),
       expect.objectContaining({ callId: UUID, status: 200, requestId: 'req-1', field: 'data[].isTracked' }),
     );
-  });
-
-  test('a place that is an object, in two results → the objects as they came, and one warning', async () => {
-    const log = logger();
-    const places = [{ city: 'Lyon', geo: { lat: 45.7 } }, { city: 'Ulm' }];
-    const events = places.map((location, index) => ({ ...EVENT, eventId: `e${index}`, location }));
-    const body = { data: { trackings: [{ tracker: TRACKER, events }] } };
-    const { client } = makeClient({ body }, { logger: log, logLevel: 'warn' });
-    await client.trackers.results('t');
-    expect((await client.trackers.results('t')).events).toEqual(events);
-    expect(log.warn.mock.calls.map(([, { field }]) => field)).toEqual(['events[].location']);
   });
 
   test('the same wrong field again → `debug`; from another endpoint or client → a new warning', async () => {

@@ -15,12 +15,6 @@ describe('failures of fetch', () => {
     ['a refused connection', networkFailure('ECONNREFUSED'), true, 'socket: ECONNREFUSED'],
     ['refused on every address of a name', new TypeError('fetch failed', { cause }), true, 'ECONNREFUSED'],
     [
-      'a port that `fetch` blocks',
-      new TypeError('fetch failed', { cause: new Error('bad port') }),
-      true,
-      '`fetch` blocks this port (bad port); use another port',
-    ],
-    [
       'no message, and a number as code',
       Object.assign(new TypeError(''), { code: 20 }),
       false,
@@ -104,44 +98,41 @@ describe('a failure that no retry can mend', () => {
       }),
     });
   const byMessage = (message: string) => new TypeError('fetch failed', { cause: new Error(message) });
+  type Row = [what: string, failure: Error, advice: RegExp];
+  const codes = (advice: RegExp, ...list: string[]) =>
+    list.map((code): Row => [code, networkFailure(code), advice]);
+  const messages = (advice: RegExp, ...list: string[]) =>
+    list.map((message): Row => [message, byMessage(message), advice]);
+  const PLAIN_PORT = /; the port does not speak TLS; .* http: and set `allowInsecureHttp`/;
+  const CLOCK = /; check the clock of this machine, or /;
+  const UNTRUSTED = /; if you .* NODE_EXTRA_CA_CERTS /;
+  const PROXY = /; check the URL of the proxy, and its user name and password/;
 
-  test.each<[what: string, failure: Error, advice: RegExp]>([
-    ...[
+  test.each<Row>([
+    ...codes(
+      UNTRUSTED,
       ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
       ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_UNTRUSTED', 'CERT_REVOKED'],
       ...['INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED', 'CERT_CHAIN_TOO_LONG'],
       ...['CRL_HAS_EXPIRED', 'ERROR_IN_CERT_NOT_BEFORE_FIELD', 'UNABLE_TO_DECRYPT_CERT_SIGNATURE'],
       ...['UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY', 'UNKNOWN_CERTIFICATE_VERIFICATION_ERROR'],
-    ].map((code): [string, Error, RegExp] => [
-      code,
-      networkFailure(code),
-      /; if you .* NODE_EXTRA_CA_CERTS /,
-    ]),
-    ['CERT_HAS_EXPIRED', networkFailure('CERT_HAS_EXPIRED'), /; check the clock of this machine, or /],
-    ['CERT_NOT_YET_VALID', networkFailure('CERT_NOT_YET_VALID'), /; check the clock of this machine, or /],
-    ...['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH', 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME'].map(
-      (code): [string, Error, RegExp] => [
-        `a certificate of another host, ${code}`,
-        networkFailure(code),
-        /; check the host in `baseUrl`/,
-      ],
     ),
-    ...[
+    ...codes(CLOCK, 'CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'),
+    ...codes(
+      /; check the host in `baseUrl`/,
+      ...['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH', 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME'],
+    ),
+    ...codes(
+      PLAIN_PORT,
       ...['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'],
       'ERR_SSL_UNKNOWN_PROTOCOL',
-    ].map((code): [string, Error, RegExp] => [
-      `TLS to a plain port, ${code}`,
-      networkFailure(code),
-      /; the port does not speak TLS; .* http: and set `allowInsecureHttp`/,
-    ]),
-    ...[
+    ),
+    ...codes(
+      /no common version/,
       ...['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'ERR_SSL_UNSUPPORTED_PROTOCOL'],
       ...['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE'],
-    ].map((code): [string, Error, RegExp] => [
-      `an old version of TLS, ${code}`,
-      networkFailure(code),
-      /no common version/,
-    ]),
+    ),
+    ...codes(/; take `fetch` and the dispatcher from the same version of undici/, 'UND_ERR_INVALID_ARG'),
     [
       'TLS to a plain port, EPROTO',
       coded('EPROTO', {
@@ -149,52 +140,34 @@ describe('a failure that no retry can mend', () => {
       }),
       /: wrong version number; the port does not speak TLS/,
     ],
-    ...['http request', 'packet length too long'].map((reason): [string, Error, RegExp] => [
-      `TLS to a plain port without a code, ${reason}`,
-      byMessage(`error:0A00009C:SSL routines:ssl3_get_record:${reason}`),
-      /the port does not speak TLS/,
-    ]),
-    [
-      'TLS to a plain port, a message without a colon before "error"',
-      byMessage('80BEerror:0A00010B:SSL routines::wrong version number'),
-      /the port does not speak TLS/,
-    ],
-    ...['certificate has expired', 'certificate is not yet valid; check the clock'].map(
-      (message): [string, Error, RegExp] => [message, byMessage(message), /check the clock of this machine/],
+    // These failures have no code.
+    ...messages(
+      PLAIN_PORT,
+      'error:0A00009C:SSL routines:ssl3_get_record:http request',
+      'error:0A00009C:SSL routines:ssl3_get_record:packet length too long',
+      '80BEerror:0A00010B:SSL routines::wrong version number',
     ),
-    ...[
-      'self signed certificate',
-      'self-signed certificate in certificate chain',
-      'unable to get issuer certificate',
-      'unable to get local issuer certificate',
-    ].map((message): [string, Error, RegExp] => [message, byMessage(message), /NODE_EXTRA_CA_CERTS/]),
-    ['a tunnel, 407', tunnel(407), /; check the URL of the proxy, and its user name and password/],
-    ['a tunnel, 403', tunnel(403), /; check the URL of the proxy/],
+    ...messages(CLOCK, 'certificate has expired', 'certificate is not yet valid; check the clock'),
+    ...messages(
+      UNTRUSTED,
+      ...['self signed certificate', 'self-signed certificate', 'unable to get issuer certificate'],
+      ...['self-signed certificate in certificate chain', 'unable to get local issuer certificate'],
+      'unable to verify the first certificate; if the root CA is installed locally, try --use-system-ca',
+    ),
+    ...messages(/`fetch` blocks this port \(bad port\); use another port/, 'bad port'),
+    ['a tunnel, 407', tunnel(407), PROXY],
+    ['a tunnel, 403', tunnel(403), PROXY],
     [
       'a tunnel of the package `tunnel`',
       coded('ECONNRESET', { message: 'tunneling socket could not be established, statusCode=407' }),
-      /; check the URL of the proxy/,
+      PROXY,
     ],
     [
       'a tunnel of Node 24',
       coded('ERR_PROXY_TUNNEL', {
         message: 'Failed to establish tunnel to a:1 via http://b:2: HTTP/1.1 407 No',
       }),
-      /; check the URL of the proxy/,
-    ],
-    ['a blocked port', byMessage('bad port'), /`fetch` blocks this port \(bad port\); use another port/],
-    ['a certificate without a code', byMessage('self-signed certificate'), /NODE_EXTRA_CA_CERTS/],
-    [
-      'the same in Node 24',
-      byMessage(
-        'unable to verify the first certificate; if the root CA is installed locally, try --use-system-ca',
-      ),
-      /NODE_EXTRA_CA_CERTS/,
-    ],
-    [
-      'a wrong dispatcher',
-      networkFailure('UND_ERR_INVALID_ARG'),
-      /; take `fetch` and the dispatcher from the same version of undici/,
+      PROXY,
     ],
   ])('%s → one attempt, never sent, and advice', async (_what, failure, advice) => {
     const { client, requests } = makeClient(() => Promise.reject(failure));
@@ -255,36 +228,32 @@ describe('a failure that no retry can mend', () => {
     expect(requests).toHaveLength(3);
   });
 
+  const MESSAGES = [
+    'answered 502: "self-signed certificate"',
+    'upstream: self-signed certificate',
+    'self-signed certificates are refused',
+    'upstream: certificate has expired',
+    'certificate has expired upstream',
+    'upstream: error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
+    'upstream said: Proxy response (407) !== 200 when HTTP Tunneling',
+    'bad port 443',
+    'upstream: bad port',
+    'upstream: Client network socket disconnected before secure TLS connection was established',
+  ];
+
   test.each([
-    ['text of a gateway', new Error('answered 502: "self-signed certificate"')],
-    ...[
-      'upstream: self-signed certificate',
-      'self-signed certificates are refused',
-      'upstream: certificate has expired',
-      'certificate has expired upstream',
-      'upstream: error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
-    ].map((message): [string, Error] => [message, new Error(message)]),
+    ...MESSAGES.map((message): [string, Error] => [`the text of a gateway, ${message}`, new Error(message)]),
     ...['X_CERT_REVOKED', 'INVALID_CA_FILE', 'PATH_LENGTH_EXCEEDED_BY_PROXY'].map((code): [string, Error] => [
       `the unknown code ${code}`,
       coded(code),
     ]),
     [
-      'text of a gateway about a tunnel',
-      new Error('upstream said: Proxy response (407) !== 200 when HTTP Tunneling'),
-    ],
-    [
-      'text of a gateway about a socket',
+      'the text of a gateway about a socket',
       coded('ECONNRESET', { message: 'upstream: tunneling socket could not be established, statusCode=407' }),
     ],
     [
-      'text of Deno about a certificate, outside of Deno',
+      'the text of Deno about a certificate, outside of Deno',
       denoFailure(`${DENO_CONNECT}: invalid peer certificate: NotValidForName`),
-    ],
-    ['text of a gateway about a port', new Error('bad port 443')],
-    ['text of a gateway that ends with a port', new Error('upstream: bad port')],
-    [
-      'text of a gateway about TLS',
-      new Error('upstream: Client network socket disconnected before secure TLS connection was established'),
     ],
   ])('%s → proves nothing', async (_what, failure) => {
     expect(await wasNeverSent(new TypeError('fetch failed', { cause: failure }))).toBe(false);

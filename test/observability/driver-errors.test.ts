@@ -70,15 +70,6 @@ test('a client with a listener of the program, added before or after → no line
   expect(warn).toHaveBeenCalledOnce();
 });
 
-test('a limiter and several stores on one client → one listener', () => {
-  const client = makeClient();
-  new RedisDedupeStore({ redis: client });
-  new RedisLimiter({ redis: client });
-  new RedisDedupeStore({ redis: client, keyPrefix: 'other:' });
-  new PostgresDedupeStore({ pool: client });
-  expect(client.listenerCount('error')).toBe(1);
-});
-
 test.each([
   ['before', (redis: Client) => void new RedisDedupeStore({ redis }), () => {}],
   ['after', () => {}, (redis: Client) => void new RedisDedupeStore({ redis })],
