@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PermissionDeniedError } from '../../src/errors.ts';
 import { API_KEY, catchRejection } from '../support/make-client.ts';
-import { BASE_PATH, type Behaviour, respond, startServer } from '../support/scripted-server.ts';
+import { BASE_PATH, type Behaviour, respond } from '../support/scripted-server.ts';
 import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';
 
 afterEach(() => {
@@ -121,12 +121,5 @@ describe('servers that do not speak HTTP', () => {
       name: 'ConnectionError',
       neverSent: false,
     });
-  });
-
-  test('HTTPS to a plain HTTP port → ConnectionError', async () => {
-    const server = await startServer(respond(200, '{}'));
-    const client = wireClient(server.baseUrl.replace('http:', 'https:'));
-    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
-    expect(server.requests).toHaveLength(0);
   });
 });

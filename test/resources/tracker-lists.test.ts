@@ -42,17 +42,6 @@ describe('listAll', () => {
     return ids;
   };
 
-  test('pages until one is empty → every tracker, in order', async () => {
-    const { client, requests } = makeClient([
-      { body: page('a', 'b') },
-      { body: page('c', 'd') },
-      { body: page('e') },
-      { body: page() },
-    ]);
-    expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect(requests.map((request) => readQuery(request)['page'])).toEqual(['1', '2', '3', '4']);
-  });
-
   test('no arguments → the largest pages, oldest first', async () => {
     const { client, requests } = makeClient({ body: page() });
     expect(await collect(client.trackers.listAll())).toEqual([]);
@@ -89,38 +78,28 @@ describe('listAll', () => {
     expect(readQuery(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
   });
 
-  test('a service that ignores `page` → every tracker once, then the end', async () => {
-    const { client, requests } = makeClient({ body: makePage(120) });
-    expect(await collect(client.trackers.listAll({ limit: 100 }))).toHaveLength(120);
-    expect(requests).toHaveLength(2);
+  const withNumbers = (...numbers: string[]) => ({
+    data: { trackers: numbers.map((trackingNumber) => ({ trackingNumber })) },
   });
+  const changing = [true, false].map((isTracked) => ({ data: { trackers: [{ ...TRACKER, isTracked }] } }));
 
-  test('trackers without an id, from a service that ignores `page` → every tracker once, then the end', async () => {
-    const numbers = ['LA680658838NL', 'LA680658839NL'];
-    const { client, requests } = makeClient({
-      body: { data: { trackers: numbers.map((trackingNumber) => ({ trackingNumber })) } },
-    });
-    expect(await collect(client.trackers.listAll())).toHaveLength(2);
-    expect(requests).toHaveLength(2);
-  });
-
-  test('pages of other trackers without an id → all trackers', async () => {
-    const lists = [['LA680658838NL'], ['LA680658839NL'], []];
-    const { client } = makeClient(
-      lists.map((list) => ({
-        body: { data: { trackers: list.map((trackingNumber) => ({ trackingNumber })) } },
-      })),
+  test.each<[what: string, pages: object[], trackers: number, requests: number]>([
+    ['pages until one is empty', [page('a', 'b'), page('c', 'd'), page('e'), page()], 5, 4],
+    ['a service that ignores `page`', [makePage(120)], 120, 2],
+    ['such a service, and trackers without an id', [withNumbers('LA680658838NL', 'LA680658839NL')], 2, 2],
+    ['such a service, and a tracker that changes meanwhile', changing, 1, 2],
+    [
+      'pages of other trackers without an id',
+      [withNumbers('LA680658838NL'), withNumbers('LA680658839NL'), withNumbers()],
+      2,
+      3,
+    ],
+  ])('%s → every tracker once, then the end', async (_, pages, trackers, count) => {
+    const { client, requests } = makeClient(pages.map((body) => ({ body })));
+    expect(await collect(client.trackers.listAll())).toHaveLength(trackers);
+    expect(requests.map((request) => readQuery(request)['page'])).toEqual(
+      Array.from({ length: count }, (_page, index) => `${index + 1}`),
     );
-    expect(await collect(client.trackers.listAll())).toHaveLength(2);
-  });
-
-  test('a service that ignores `page`, and a tracker that changes meanwhile → every tracker once, then the end', async () => {
-    const lists = [true, false].map((isTracked) => ({
-      body: { data: { trackers: [{ ...TRACKER, isTracked }] } },
-    }));
-    const { client, requests } = makeClient(lists);
-    expect(await collect(client.trackers.listAll())).toHaveLength(1);
-    expect(requests).toHaveLength(2);
   });
 
   test('a page that repeats trackers of the previous page, because some were deleted → the next page is requested', async () => {

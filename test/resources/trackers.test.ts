@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { TrackingClient } from '../../src/index.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { COURIER, PER_CALL_TRACKING, TRACKER, TRACKING } from '../contract/support/samples.ts';
+import { EVERY_CALL } from '../support/calls.ts';
 import { catchRejection, makeClient } from '../support/make-client.ts';
 
 const input = { trackingNumber: 'LA680658838NL' };
@@ -35,17 +36,13 @@ describe('bodies of responses', () => {
     for (const body of bodies) expect(await call(makeClient({ body }).client)).toEqual(result);
   });
 
-  const noData = [null, [], 'text', 5, {}, { errors: [] }].map((body) => JSON.stringify(body));
   const noResults = [{ data: {} }, { data: { tracking: { events: [] } } }];
   const noBulk = ['null', [], {}, { status: 5, data: {} }];
   const resultForm =
     'without `data.trackings`, `data.tracker`, `data.shipment`, `data.events` or `data.statistics`';
 
   test.each<[method: string, call: Call, bodies: unknown[], expected: string]>([
-    ['get', get, noData, '`data`'],
     ['get', get, [{ data: null, trackerId: 't' }, { data: { tracker: null } }], 'to be an object, got null'],
-    ['list', list, noData, '`data`'],
-    ['results', getResults, noData, '`data`'],
     ['results', getResults, noResults, resultForm],
     ['createBulk', createBulk, noBulk, '`status` or `data[]`'],
   ])('%s, a body of another kind → an error with the expected kind', async (_, call, bodies, expected) => {
@@ -55,6 +52,17 @@ describe('bodies of responses', () => {
       expect(error).toMatchObject({ name: 'ResponseValidationError', message });
     }
   });
+
+  // The status of a resend is enough.
+  test.each(EVERY_CALL.filter(([name]) => name !== 'trackers.resendWebhookEvents'))(
+    '%s, JSON without its result → ResponseValidationError',
+    async (_name, { call }) => {
+      for (const body of [null, [], 'data', 5, {}, { errors: [] }, { data: 5 }, { data: 'ok' }]) {
+        const error = await catchRejection(call(makeClient({ body: JSON.stringify(body) }).client));
+        expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200 });
+      }
+    },
+  );
 });
 
 describe('resend', () => {

@@ -13,10 +13,3 @@ test('550 inputs against a service that allows 3 requests a second → all creat
   for (const { input, tracker } of outcomes)
     expect(tracker?.trackerId).toBe(ids.get(input.trackingNumber.toUpperCase()));
 });
-
-test('two calls to an endpoint of one a second → the second waits, no 429', async () => {
-  const refused: unknown[] = [];
-  const { client } = await makeService({}, { hooks: { onRateLimit: (info) => refused.push(info) } });
-  await Promise.all([client.couriers.list(), client.couriers.list()]);
-  expect(refused).toEqual([]);
-});
