@@ -161,15 +161,6 @@ describe('list', () => {
     expect(output.stderr).toBe(stderr);
   });
 
-  it('three trackers and --limit 2 → one request, which asks for one tracker more', async () => {
-    const { fake } = await connectWithTrackers();
-    const before = fake.requests.length;
-    await runLine('list --limit 2');
-    expect(fake.requests.slice(before).map(({ query }) => [query['page'], query['limit']])).toEqual([
-      ['1', '3'],
-    ]);
-  });
-
   it('no trackers, or --tracked and none is tracked any more → a message on stderr, exit code 0', async () => {
     const { fake } = await connectWithTrackers();
     for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).stopTracking();

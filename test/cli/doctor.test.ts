@@ -1,9 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generate } from 'selfsigned';
 import {
   createFakeTrackingService,
   type FakeTrackingService,
@@ -80,17 +78,6 @@ describe('doctor', () => {
       'GET /public/v1/trackers',
       'GET /public/v1/couriers',
     ]);
-  });
-
-  it('a terminal → the same lines, with colours and without the key', async () => {
-    await serve();
-    vi.stubEnv('NO_COLOR', undefined);
-    vi.stubEnv('FORCE_COLOR', '1');
-    const { terminal, output } = makeTerminal({ isLive: true, columns: 60, hasColours: true });
-    await run(['doctor', '--webhook-url', 'http://127.0.0.1:1'], terminal);
-    expect(output.stdout).toContain('\u001b[32mok     \u001b[39m  key ');
-    expect(output.stdout).toContain('\u001b[31mfailed \u001b[39m  webhook ');
-    expect(output.stdout).not.toMatch(/hush/);
   });
 
   it.each([
@@ -209,30 +196,6 @@ describe('doctor', () => {
     setEnvironment(new URL(url).origin, KEY);
     expect((await diagnose()).bad).toEqual([
       ['service', 'failed', says(/404.*; check the base URL .*: its path is usually \/public\/v1$/)],
-    ]);
-  });
-
-  it('https: to a port without TLS → says to use another port or http:', async () => {
-    const { url } = await serve();
-    setEnvironment(url.replace('http:', 'https:'), KEY);
-    expect((await diagnose()).bad).toEqual([['service', 'failed', says(/the port does not speak TLS/)]]);
-  });
-
-  it('a self-signed certificate, with http: or https: → says what to do', async () => {
-    const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
-    const port = await listen(createTlsServer({ key, cert }, (_, response) => response.end('{}')));
-    setEnvironment(`https://127.0.0.1:${port}/public/v1`, KEY);
-    expect((await diagnose()).bad).toEqual([['service', 'failed', says(/self-signed.*NODE_EXTRA_CA_CERTS/)]]);
-    setEnvironment(`http://127.0.0.1:${port}/public/v1`, KEY);
-    expect((await diagnose()).bad).toEqual([['service', 'failed', says(/begin `baseUrl` with https:/)]]);
-  });
-
-  it('a redirect → the service fails, and its origin is named', async () => {
-    await serveAlways((_, response) =>
-      response.writeHead(302, { location: 'https://other.test/x?hush' }).end(),
-    );
-    expect((await diagnose()).bad).toEqual([
-      ['service', 'failed', says(/302, a redirect to https:\/\/other\.test,/)],
     ]);
   });
 

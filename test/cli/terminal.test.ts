@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { formatEstimate, formatTime, plain } from '../../src/cli/terminal.ts';
+import { formatTime } from '../../src/cli/terminal.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 describe('printJson', () => {
@@ -68,31 +68,5 @@ describe('formatTime', () => {
   ])('%j in 2026 → %j', (text, expected) => {
     vi.useFakeTimers({ now: new Date(2026, 10, 22), toFake: ['Date'] });
     expect(formatTime(text)).toBe(expected);
-  });
-});
-
-describe('plain', () => {
-  it.each([
-    ['at\u001b[2J home\r\nnow', 'at home now'],
-    ['\u009b31mred\u007f', 'red'],
-    ['pdf.\u202egnp', 'pdf. gnp'],
-    ['a\u2028b', 'a b'],
-  ])('%j → %j', (text, expected) => {
-    expect(plain(text)).toBe(expected);
-  });
-});
-
-describe('formatEstimate', () => {
-  it.each([
-    [
-      'a window on two days',
-      { courierEstimatedDeliveryDate: { from: '2026-03-05', to: '2026-03-07' } },
-      /^5 Mar.* to 7 Mar/,
-    ],
-    ['one date', { estimatedDeliveryDate: '2026-03-05' }, /^5 Mar[^t]*$/],
-    ['a prediction', { aiPredictiveDeliveryDate: { from: '2026-03-05' } }, /^5 Mar/],
-    ['no estimate', {}, /^$/],
-  ])('%s → its times', (_what, delivery, text) => {
-    expect(formatEstimate({ delivery })).toMatch(text);
   });
 });
