@@ -23,7 +23,11 @@ export function buildEventKey(
   event: WebhookEvent,
   account?: string,
 ): string {
-  return `${EVENTS_TOPIC}:${nameAccount(account)}${getTrackerName(tracker)}:${event.eventId || hashContent(event)}`;
+  // Results keep an id of a wrong type. Objects have no text, or all have the same one.
+  const id: unknown = event.eventId;
+  const isText = typeof id === 'string' || typeof id === 'number';
+  const name = isText && id ? id : hashContent(event);
+  return `${EVENTS_TOPIC}:${nameAccount(account)}${getTrackerName(tracker)}:${name}`;
 }
 
 /**

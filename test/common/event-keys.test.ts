@@ -83,6 +83,19 @@ describe('buildEventKey', () => {
     expect(buildKeys(tracking('t1', { ...id, status: 'Left' }))).not.toEqual([key]);
   });
 
+  test.each([{ a: 1 }, { toString: 1 }, ['e1'], true])(
+    'event id %j, which results can have by mistake → a SHA-256 of the content',
+    (id) => {
+      const build = (eventId: unknown, status: string) => {
+        const event: object = { eventId, status };
+        return buildEventKey({ trackerId: 't1' }, event);
+      };
+      expect(build(id, 'Arrived')).toMatch(/^tracking\/events:t1:sha256-[0-9a-f]{64}$/);
+      expect(build(id, 'Left')).not.toBe(build(id, 'Arrived'));
+      expect(build({ b: 2 }, 'Arrived')).not.toBe(build(id, 'Arrived'));
+    },
+  );
+
   test('an event without id → the key of its webhook, whatever its content', async () => {
     // zod drops a field of this name.
     const name = fc.string().filter((text) => text !== '__proto__');
