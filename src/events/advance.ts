@@ -101,7 +101,8 @@ function readReachedAt(milestone: string, timestamps: object | null | undefined)
 
 function findReachedAt(milestone: string, events: unknown): string | undefined {
   if (!Array.isArray(events)) return undefined;
-  const first = sortEvents<StatusEvent>(events).find(
+  const objects = events.filter((event) => typeof event === 'object' && event !== null);
+  const first = sortEvents<StatusEvent>(objects).find(
     ({ statusMilestone, occurrenceDatetime }) =>
       statusMilestone === milestone && isFilled(occurrenceDatetime),
   );

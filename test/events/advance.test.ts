@@ -84,6 +84,18 @@ describe('the first news', () => {
       '2026-03-02',
     );
   });
+
+  test('events that are not objects → left out when the first event with the milestone is searched', () => {
+    const event = { statusMilestone: 'delivered', occurrenceDatetime: '2026-03-04T11:55:00' };
+    // A program without types may have such events.
+    const more: object = { events: [null, 5, event, 'text'] };
+    expect(advanceStatus(null, webhook('delivered', NOON, more)).status).toMatchObject({
+      reachedAt: event.occurrenceDatetime,
+    });
+    expect(advanceStatus(null, webhook('delivered', NOON, { events: [null] })).status).toMatchObject({
+      milestone: 'delivered',
+    });
+  });
 });
 
 describe('later news', () => {
