@@ -65,6 +65,15 @@ describe('add and delete', () => {
     expect(listIds(reading.items)).not.toContain('tracker-0');
     expect(listStarts('tracker-0')).toEqual([1000]);
   });
+
+  test('the last id is deleted → the stream ends', async () => {
+    const { stream, reading } = startPollMany(nothingNew, ['tracker-0']);
+    await pass(10);
+    stream.delete('tracker-0');
+    await pass(0);
+    expect(reading.end).toEqual({});
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
 
 test('an invalid id that is added → add() throws at once', () => {
