@@ -37,6 +37,7 @@ async function findPositions(
 }
 
 test.each([
+  ['an echo that is a bare number', [A, B], [echo('bbbb2222x'), echo('aaaa1111x')], [1, 0]],
   ['a number in upper case', [A, B], [echo({ trackingNumber: 'BBBB2222X' }), echo(A)], [1, 0]],
   ['items without echo or of other numbers', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
   [

@@ -18,6 +18,13 @@ describe('errors', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('four errors, then a success, again and again → polling goes on', async () => {
+    const { reading } = startPoll((poll) => (poll % 5 === 0 ? results([]) : BROKEN));
+    await pass(10_000);
+    expect(reading.items.map(({ poll }) => poll)).toEqual([5, 10]);
+    expect(reading.end).toBeUndefined();
+  });
+
   test('maxConsecutiveErrors 1 → rejects at the first error', async () => {
     const { reading } = startPoll(() => BROKEN, { maxConsecutiveErrors: 1 });
     await pass(1000);
