@@ -100,6 +100,12 @@ describe('errors of key, plan or quota', () => {
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError' });
   });
 
+  test('such an error after other errors, without a success → rejects', async () => {
+    const { reading } = startPoll((poll) => (poll === 1 ? BROKEN : noAccess));
+    await pass(2000);
+    expect(reading.end?.error).toMatchObject({ name: 'AuthenticationError' });
+  });
+
   const gateway = { status: 404, body: '<html></html>', headers: { 'content-type': 'text/html' } };
 
   test.each([

@@ -75,6 +75,21 @@ describe('after a success, failures that are not about an outage → polling end
     expect(reading.end?.error).toMatchObject({ name: 'TrackingError', message });
     expect(polls).toHaveLength(6);
   });
+
+  test('with an outage between them → ends at the fifth of them', async () => {
+    const respondTo = (poll: number) => (poll === 1 ? nothingNew() : poll % 2 === 0 ? NO_ACCESS : BROKEN);
+    const { reading, polls } = startPoll(respondTo);
+    await pass(30_000);
+    expect(reading.end?.error).toMatchObject({ cause: { name: 'AuthenticationError' } });
+    expect(polls).toHaveLength(10);
+  });
+});
+
+test('a number of the caller → an outage counts, after a success, too', async () => {
+  const { reading, polls } = startPoll(failingFrom(2, 100), { maxConsecutiveErrors: 5 });
+  await pass(30_000);
+  expect(reading.end?.error).toMatchObject({ cause: { name: 'ServerError' } });
+  expect(polls).toHaveLength(6);
 });
 
 describe('the log of an outage', () => {
