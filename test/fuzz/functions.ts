@@ -263,6 +263,12 @@ const invocation = fc
     fc.record({ name: fc.constant(name), broken: breakOptions(options), run: fc.constant(run) }),
   );
 
+/** True if the key stands in another option and `apiKey` is another key, so that nothing knows what to hide. */
+function isKeyUnknown(broken: unknown): boolean {
+  const { apiKey = API_KEY, ...others } = Object(broken);
+  return apiKey !== API_KEY && printed(Object.values(others)).includes(API_KEY);
+}
+
 const CONSOLE = ['debug', 'log', 'info', 'warn', 'error'] as const;
 const SLACK_MS = 10_000;
 
@@ -287,7 +293,7 @@ export const functions = property('functions', 1_000, invocation, async () => {
       }
       must(performance.now() - startedAt < SLACK_MS, () => `took ${performance.now() - startedAt} ms`);
       // These two quote the name of a table, and know no key.
-      if (name !== 'PostgresDedupeStore' && name !== 'inboxTableSql')
+      if (name !== 'PostgresDedupeStore' && name !== 'inboxTableSql' && !isKeyUnknown(broken))
         must(!printed([error, seen]).includes(API_KEY), () => `shows the key: ${printed([error, seen])}`);
     },
     async stop() {
