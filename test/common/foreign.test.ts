@@ -71,6 +71,14 @@ describe('readError', () => {
     });
   });
 
+  test('fields of other types → the name `Error`, empty texts and an empty list', () => {
+    const fields = { name: 7, message: {}, stack: [{}], code: [], errors: 'none', syscall: [] };
+    const error = new Error('x');
+    for (const [name, value] of Object.entries(fields)) Object.defineProperty(error, name, { value });
+    const empty = { name: 'Error', message: '', stack: '', code: '', errors: [], syscall: '' };
+    expect(readError(error)).toEqual({ ...empty, cause: undefined });
+  });
+
   test.each<[code: unknown, text: string]>([
     [20, '20'],
     [11_000, '11000'],
