@@ -103,8 +103,13 @@ type AllOptions = [
   WebhookSenderOptions,
 ];
 
-/** The fields of all these types that do not accept undefined: none, or the next line does not compile. */
-type AllRefusing = { [Index in keyof AllOptions]: Refusing<AllOptions[Index]> }[number];
+/** The fields of several types that do not accept undefined. */
+type RefusingOf<Types extends readonly unknown[]> = {
+  [Index in keyof Types]: Refusing<Types[Index]>;
+}[number];
+
+/** This does not compile if there is such a field. */
+type AllRefusing = RefusingOf<AllOptions>;
 const refusesNone: [AllRefusing] extends [never] ? true : AllRefusing = true;
 
 /** The options that are required. */

@@ -83,7 +83,7 @@ describe('buildEventKey', () => {
     expect(buildKeys(tracking('t1', { ...id, status: 'Left' }))).not.toEqual([key]);
   });
 
-  test.each([{ a: 1 }, { toString: 1 }, ['e1'], true])(
+  test.each<[id: unknown]>([[{ a: 1 }], [{ toString: 1 }], [['e1']], [true]])(
     'event id %j, which results can have by mistake → a SHA-256 of the content',
     (id) => {
       const build = (eventId: unknown, status: string) => {
