@@ -18,8 +18,9 @@ describe('errors', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('four errors, then a success, again and again → polling goes on', async () => {
-    const { reading } = startPoll((poll) => (poll % 5 === 0 ? results([]) : BROKEN));
+  test('maxConsecutiveErrors 5, four errors and a success, again and again → polling goes on', async () => {
+    const respondTo = (poll: number) => (poll % 5 === 0 ? results([]) : BROKEN);
+    const { reading } = startPoll(respondTo, { maxConsecutiveErrors: 5 });
     await pass(10_000);
     expect(reading.items.map(({ poll }) => poll)).toEqual([5, 10]);
     expect(reading.end).toBeUndefined();
