@@ -7,6 +7,7 @@ export const LONG_FILES = [
   'system/recipes-bullmq-polling.test.ts',
   'system/redis-limiter/fleet.test.ts',
   'system/readme-snippets.test.ts',
+  'system/shop-kills.test.ts',
   'integration/redis-store.test.ts',
   'integration/shop.test.ts',
   'cli/import.test.ts',
