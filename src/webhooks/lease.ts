@@ -61,7 +61,7 @@ export class Lease {
     return select(this.#items, 'claimed');
   }
 
-  /** Claims all items. If the store fails, they are unavailable. */
+  /** Claims all items. If the store fails, or replies too late, they are unavailable. */
   async claim(): Promise<void> {
     try {
       await this.#claim(this.#items);
@@ -69,12 +69,23 @@ export class Lease {
       this.#settings.onError(error, 'claim', getKeys(this.#items));
       setState(this.#items, 'unavailable');
     }
-    if (this.#items.some(isClaimed)) this.#setTimer();
+    if (!this.#items.some(isClaimed)) return;
+    if (await this.ensure()) this.#setTimer();
+    else setState(this.claimed, 'unavailable');
   }
 
-  /** Renews the lease if half of it is over, for example after failed renewals. Resolves to false if the store fails. */
+  /**
+   * Renews the lease if half of it is over, for example after failed renewals or a slow claim. Resolves to false if the store fails, or
+   * replies after the lease has ended.
+   */
   async ensure(): Promise<boolean> {
-    return systemClock.now() < this.#endsAt - this.#settings.leaseMs / 2 || this.#renew();
+    const { leaseMs, onError } = this.#settings;
+    if (systemClock.now() < this.#endsAt - leaseMs / 2) return true;
+    if (!(await this.#renew())) return false;
+    if (systemClock.now() < this.#endsAt) return true;
+    const message = `The store replied after the lease had ended (\`leaseMs\` is ${leaseMs}); raise \`leaseMs\``;
+    onError(new TrackingError(message), 'renew', getKeys(this.claimed));
+    return false;
   }
 
   /** Tries to commit for ten seconds. Without the commit, a redelivery would repeat finished work. */

@@ -74,6 +74,51 @@ test('three events, one of them twice → each is claimed, called and committed 
   );
 });
 
+describe('a claim whose reply comes after the lease has ended', () => {
+  /** An inbox with a lease of a second, on a store whose replies come late. */
+  function makeLate(lateReplies: number) {
+    const store = new ScriptedStore();
+    const claim = store.claim.bind(store);
+    let replies = 0;
+    store.claim = async (keys, options) => {
+      const claims = await claim(keys, options);
+      replies += 1;
+      if (replies <= lateReplies) await new Promise((resolve) => setTimeout(resolve, 1_500));
+      return claims;
+    };
+    const [onEvent, onError] = [vi.fn(), vi.fn()];
+    const inbox = makeInbox({ store, leaseMs: 1_000, busyTimeoutMs: 0, onError });
+    return { store, onEvent, onError, processing: inbox.process(E1, onEvent) };
+  }
+
+  test('no other receiver → renewed, and then handled', async () => {
+    const { store, onEvent, processing } = makeLate(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(store.operations).toEqual(['claim', 'claim', 'commit']);
+    expect(onEvent).toHaveBeenCalledOnce();
+  });
+
+  test('another receiver has the event now → busy, and not called', async () => {
+    const { store, onEvent, processing } = makeLate(1);
+    await vi.advanceTimersByTimeAsync(1_200);
+    expect(await store.lease('e1')).toBe('acquired');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await processing).outcome).toBe('busy');
+    expect(onEvent).not.toHaveBeenCalled();
+  });
+
+  test('every reply is late → unavailable, not called, and an error that names leaseMs', async () => {
+    const { onEvent, onError, processing } = makeLate(Number.POSITIVE_INFINITY);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect((await processing).outcome).toBe('unavailable');
+    expect(onEvent).not.toHaveBeenCalled();
+    const [error, context] = onError.mock.lastCall ?? [];
+    expect(error).toMatchObject({ message: expect.stringMatching(/after the lease .*`leaseMs` is 1000/) });
+    expect(context).toEqual({ operation: 'renew', keys: [buildKey('e1')] });
+  });
+});
+
 describe('every third of a lease', () => {
   test('a slow callback of e1 → the lease of e1 alone is renewed; no timer is left at the end', async () => {
     const { store, processing, end } = await begin(['e1', 'e2']);
