@@ -207,7 +207,9 @@ class Facts extends Problems {
 
   fail(key: string, maxAttempts = Number.POSITIVE_INFINITY): void {
     const times = count(this.#timesFailed, key);
-    this.note(times <= maxAttempts, () => `${key} failed ${times} times`);
+    // If the store fails before `onDeadLetter`, the attempt is not counted.
+    const isTooOften = times > maxAttempts && !this.#troubled.has(key);
+    this.note(!isTooOften, () => `${key} failed ${times} times`);
   }
 
   /** A callback or `onDeadLetter` succeeded. */
