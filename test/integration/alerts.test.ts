@@ -10,7 +10,7 @@ import { describeWithPromtool } from './services.ts';
 
 const run = promisify(execFile);
 
-describeWithPromtool('the alerts of docs/logging.md', () => {
+describeWithPromtool('the alerts of docs/alerts.yml', () => {
   let folder: string;
   let rules: string;
   beforeAll(async () => {

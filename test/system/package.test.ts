@@ -169,6 +169,7 @@ describe('the package', () => {
       'README.md',
       'SECURITY.md',
       'THIRD-PARTY-LICENSES.txt',
+      'docs/alerts.yml',
       'docs/benchmarks.md',
       'docs/bulk-import.md',
       'docs/command.md',
