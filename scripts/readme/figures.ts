@@ -56,25 +56,25 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     return measuredTable(fleet.measuredOn, ['Case', ...contenders], rows);
   },
   'store figures': () => {
-    const rows = [...new Set(stores.fleets.map(({ inbox }) => inbox))].map((name) => {
-      const cells = stores.fleets
+    // A receiver by hand has no row, because each cell has the ratio to it.
+    const measured = stores.fleets.filter(({ ratio }) => ratio !== null);
+    const rows = [...new Set(measured.map(({ inbox }) => inbox))].map((name) => {
+      const cells = measured
         .filter(({ inbox }) => inbox === name)
         .map(({ events, seconds, ratio }) => formatRate(events / seconds, ratio));
       return [name, ...cells];
     });
-    const cases = [...new Set(stores.fleets.map(formatEvents))];
+    const cases = [...new Set(measured.map(formatEvents))];
     return measuredTable(stores.measuredOn, ['Store', ...cases], rows);
   },
   'receiver figures': () => {
-    const { results } = receivers;
-    const formatCase = (result: (typeof results)[number]) =>
-      `${formatEvents(result)}, ${result.copies === 1 ? 'once' : `${result.copies} times`}`;
-    const cases = [...new Set(results.map(formatCase))];
+    // The table of four receivers shows webhooks that come several times.
+    const results = receivers.results.filter(({ copies }) => copies === 1);
+    const cases = [...new Set(results.map(formatEvents))];
     const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
-      const cells = cases.map((title) => {
-        const result = results.find((each) => each.name === name && formatCase(each) === title);
-        return result === undefined ? '' : formatRate(result.ours, result.ratio);
-      });
+      const cells = results
+        .filter((result) => result.name === name)
+        .map(({ ours, ratio }) => formatRate(ours, ratio));
       return [name, ...cells];
     });
     return measuredTable(receivers.measuredOn, ['Store', ...cases], rows);
@@ -93,14 +93,18 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     );
   },
   'cold start figures': () => {
-    const rows = overhead.coldStarts.map(({ program, milliseconds, ratio }) => {
+    // A program by hand has no row, because the program with the client has the ratio to it.
+    const shown = overhead.coldStarts.filter(({ program }) => !program.startsWith('by hand'));
+    const rows = shown.map(({ program, milliseconds, ratio }) => {
       const time = `${milliseconds.toFixed(0)} ms`;
       return [program, ratio === null ? time : `${time}, ${ratio.toFixed(2)}x`];
     });
-    return measuredTable(overhead.measuredOn, ['Program', 'Time of the whole process'], rows);
+    // The table of the costs of a call, above this table, says when both were measured.
+    return markdownTable(['Program', 'Time'], rows);
   },
   'scale figures': () => {
-    const rows = scale.figures.map(({ name, found }) => [name, found]);
+    const shown = scale.figures.filter(({ name }) => /^(?:heap|pollMany|createMany)\b/.test(name));
+    const rows = shown.map(({ name, found }) => [name, found]);
     return measuredTable(scale.measuredOn, ['Case', 'Measured'], rows);
   },
 };
