@@ -8,12 +8,12 @@ export interface RetryOptions {
   /** Maximum number of retries of one request. Retries after a 429 count, too. Default 4; 20 for `createMany`. */
   readonly retries?: number | undefined;
   /**
-   * Longest wait in milliseconds that the service may ask for. If it asks for more, the call rejects at once. Default 60,000;
+   * Longest wait that the service may ask for, in milliseconds. If it asks for more, the call rejects at once. Default 60,000;
    * 3,600,000 for `createMany` and polls.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait before a retry in milliseconds, if the service asks for none. Waits grow from half a second. The longest wait of a
+   * Longest wait before any other retry, in milliseconds. Waits grow from half a second. The longest wait of a
    * call is random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;
@@ -103,15 +103,15 @@ export interface TrackingClientOptions {
   /** Hooks, or a list of objects with hooks. A hook that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * `keep` returns fields of an unexpected type unchanged; `throw` rejects the call with `ResponseValidationError`. With `keep`,
-   * the client reports the mismatch in `withResponse().mismatched`, to the hook `onMismatch`, and with one `warn` line for each
+   * `keep` keeps fields of an unexpected type; `throw` rejects the call with `ResponseValidationError`. With `keep`, the client
+   * reports the mismatch in `withResponse().mismatched`, to the hook `onMismatch`, and with one `warn` line for each
    * endpoint and field. In both modes a call rejects if the result, a list of records or an item of such a list has the wrong type,
    * or if a single tracker has no valid `trackerId`. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /**
-   * Maximum length of a response, in bytes after decompression. If the body of a 2xx is longer, the call rejects. If the body of an
-   * error is longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
+   * Maximum length of a decompressed response, in bytes. If the body of a 2xx is longer, the call rejects. If the body of an error is
+   * longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
    */
   readonly maxResponseBytes?: number | undefined;
   /** Allows `http:` to other machines (docs/service.md 1.7). The key is then sent unencrypted. Default false. */
@@ -143,7 +143,7 @@ export interface TrackerRequestOptions extends RequestOptions {
 /** Options of `trackers.createBulk`. */
 export interface BulkRequestOptions extends RequestOptions {
   /**
-   * Also retries a request that the service may have carried out (docs/service.md 4.5). The trackers that it created then have the
+   * Also retries requests that the service may have carried out (docs/service.md 4.5). The trackers that it created then have the
    * status `existing`. Default false.
    */
   readonly retryAmbiguous?: boolean | undefined;

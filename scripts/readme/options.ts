@@ -83,7 +83,7 @@ interface OptionsType {
 
 /**
  * Puts several types of options into one table. Each begins with a row that names the types it extends, and the options for which
- * every earlier row says the same.
+ * every earlier row says the same. If only the default differs, the meaning is "as above".
  *
  * @param rowsSoFar - the different rows of each option, as JSON
  * @throws Error naming an optional field whose comment does not state its default
@@ -97,8 +97,9 @@ function optionTable(types: readonly OptionsType[], rowsSoFar: Map<string, Set<s
       const [option = ''] = row;
       const text = JSON.stringify(row);
       const rows = rowsSoFar.get(option) ?? new Set();
+      const isKnown = rows.size > 0 && [...rows].every((earlier) => JSON.parse(earlier)[2] === row[2]);
       if (rows.has(text) && rows.size === 1) repeated.push(option);
-      else own.push(row);
+      else own.push(isKnown ? [...row.slice(0, 2), 'as above'] : row);
       rowsSoFar.set(option, rows.add(text));
     }
     const extended = parents.length === 0 ? '' : ` and options of ${parents.join(', ')}`;

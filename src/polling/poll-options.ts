@@ -45,7 +45,7 @@ export interface PollContext {
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each request of a poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
-   * Milliseconds from one poll to the next, or a function that returns them. At least 1,000. Default 900,000 (15 minutes).
+   * Milliseconds from one poll to the next, or a function. At least 1,000. Default 900,000 (15 minutes).
    * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
@@ -54,7 +54,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /** Milliseconds after which the polling ends. A request that is under way is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * The polling ends with an error after this number of failed polls in a row. The retries within a poll do not count. An unknown
+   * Number of failed polls in a row that end the polling. The retries within a poll do not count. An unknown
    * tracker ends the polling at once. Until a poll has succeeded, these failures also end it at once: a refused key or plan, a
    * used-up quota, an `apiKey` function that throws, and a failed connection that no retry can fix. If you set a number, every
    * failed poll counts. Default 5, but an outage (failures of the network, timeouts, 408, 429 and 5xx) counts only until the first
@@ -86,7 +86,7 @@ export interface PollOnceOptions extends TrackerRequestOptions {
 
 /** Options of `trackers.resultsMany`; request options apply to each request. */
 export interface ResultsManyOptions extends TrackerRequestOptions {
-  /** Maximum number of requests under way, at least 1. Requests whose results your loop has not read count, too. Default 10. */
+  /** Maximum number of requests under way. It is at least 1. Requests whose results your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
   /** Waiting calls with `interactive` go before those with `background`. Default `background`. */
   readonly priority?: Priority | undefined;
@@ -104,11 +104,11 @@ export interface TrackerToPoll extends Pick<PollOptions, 'knownKeys' | 'initialD
  */
 export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
   /**
-   * Maximum number of requests per second, for all trackers together. It must be above 0; the requests are evenly spread. Retries
+   * Maximum number of requests per second for all trackers. It must be above 0; the requests are evenly spread. Retries
    * do not count. Default: only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls under way, at least 1. Polls whose updates your loop has not read count, too. Default 10. */
+  /** Maximum number of polls under way. It is at least 1. Polls whose updates your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

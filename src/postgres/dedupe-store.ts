@@ -39,12 +39,12 @@ const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
   /**
-   * A `Pool` of `pg`, or anything else with `query(text, values)`, such as a PGlite database. You close it yourself. Set
+   * A `Pool` of `pg`, a PGlite database, or another object with `query(text, values)`. You close it yourself. Set
    * `query_timeout` of a `pg` pool to twice `commandTimeoutMs`, so that it replaces connections that never answer. Poolers in
    * transaction mode, such as PgBouncer, work.
    */
   readonly pool: Queryable;
-  /** Name of the table, with its schema if it has one. Default: `tracking_inbox`. */
+  /** Name of the table, with its schema. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
   /**
    * Time limit of one call, in milliseconds. A call also waits for a connection, and for the statement of the calls before it: the

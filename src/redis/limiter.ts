@@ -52,14 +52,14 @@ export interface RedisLimiterOptions extends LimiterOptions {
   /** Prefix of every key, the same in all processes. It has no braces. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * Number of processes that share the account. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
+   * Number of your processes. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
    * second. Default: 1, so several processes together then exceed the limit.
    */
   readonly processes?: number | undefined;
   /** Time limit of one call, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /**
-   * While Redis is unavailable, `local` uses the share of this process, and `reject` rejects calls. They get a `ConnectionError`.
+   * Without Redis, `local` uses the share of this process; `reject` rejects calls. They get a `ConnectionError`.
    * Default: `local`.
    */
   readonly onUnavailable?: 'local' | 'reject' | undefined;

@@ -61,7 +61,7 @@ interface BodyProcessor {
 
 interface HandlerOptions extends WebhookCallbacks, InboxOptions {
   /**
-   * The webhook secret, a list of secrets, a function that returns them, or `false`. `false` accepts webhooks from anyone.
+   * The secret, a list of secrets, a function, or `false`. `false` accepts webhooks from anyone.
    * Required: `undefined` is refused, so that a missing environment variable does not turn the check off. The function gets the
    * request, and can return `{ secret, account }` if webhooks of several accounts come in. If it returns nothing, the response is
    * 401.

@@ -104,7 +104,7 @@ export interface InboxOptions {
    */
   readonly retainMs?: number | undefined;
   /**
-   * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
+   * Number of failed attempts before `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
    * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
    * event to `onDeadLetter`, and does not call your callback again. Without `onDeadLetter`, there is no limit, but an event that
    * was attempted 10 times is handled after all other events of its webhook. Default: 10 with `onDeadLetter`.
@@ -136,7 +136,7 @@ export interface WebhookInboxOptions extends InboxOptions {
 
 /** Options of one call of a method of `WebhookInbox`. */
 export interface ProcessOptions {
-  /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
+  /** How long to wait for events of another receiver, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
   /**
    * A signal that stops the work. When it aborts, no further callback starts, and the signal of the running callback aborts, too.
@@ -144,12 +144,12 @@ export interface ProcessOptions {
    */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time at which you got the results, for `processResults`. Their message gets this time as `generatedAt`. A webhook keeps its
+   * When you got the results, for `processResults`. Their message gets this time as `generatedAt`. A webhook keeps its
    * own `generatedAt`. Default: `readAt` of the poll, else now.
    */
   readonly receivedAt?: Date | undefined;
   /**
-   * Your own name for the account, if you have several. It is a part of each key, so that events of two accounts are never taken
+   * Your name for the account, if you have several. It is a part of each key, so that events of two accounts are never taken
    * for the same. Default: none.
    */
   readonly account?: string | undefined;
