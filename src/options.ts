@@ -110,8 +110,8 @@ export interface TrackingClientOptions {
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /**
-   * Maximum length of a decompressed response, in bytes. If the body of a 2xx is longer, the call rejects. If the body of an error is
-   * longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
+   * Maximum length of a decompressed response, in bytes. If the body of a 2xx is longer, the call rejects. If the body of an error
+   * is longer, the error contains only the beginning of the body. Default 67,108,864 (64 MiB).
    */
   readonly maxResponseBytes?: number | undefined;
   /** Allows `http:` to other machines (docs/service.md 1.7). The key is then sent unencrypted. Default false. */

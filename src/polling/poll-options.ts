@@ -86,7 +86,7 @@ export interface PollOnceOptions extends TrackerRequestOptions {
 
 /** Options of `trackers.resultsMany`; request options apply to each request. */
 export interface ResultsManyOptions extends TrackerRequestOptions {
-  /** Maximum number of requests under way. It is at least 1. Requests whose results your loop has not read count, too. Default 10. */
+  /** Maximum number of requests under way, at least 1. Requests whose results your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
   /** Waiting calls with `interactive` go before those with `background`. Default `background`. */
   readonly priority?: Priority | undefined;
@@ -108,7 +108,7 @@ export interface PollManyOptions extends Omit<PollOptions, 'knownKeys'> {
    * do not count. Default: only the rate limits.
    */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls under way. It is at least 1. Polls whose updates your loop has not read count, too. Default 10. */
+  /** Maximum number of polls under way, at least 1. Polls whose updates your loop has not read count, too. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

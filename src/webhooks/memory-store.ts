@@ -11,7 +11,7 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
 export interface MemoryDedupeStoreOptions {
-  /** Maximum number of keys. It is at least 1. Each takes about 260 bytes. Default: 1,000,000. */
+  /** Maximum number of keys, at least 1. Each takes about 260 bytes. Default: 1,000,000. */
   readonly maxKeys?: number | undefined;
   /**
    * A function that returns the time in milliseconds. Default: a monotonic clock, which follows fake timers, but not those of

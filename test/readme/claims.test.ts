@@ -125,7 +125,7 @@ describe('errors', () => {
       new TrackingClient({ baseUrl, apiKey: 'any', allowInsecureHttp });
     expect(() => make(false)).toThrow('`baseUrl` begins with http://');
     expect(() => make(true)).not.toThrow();
-    expectClaim('With `allowInsecureHttp`, another cause is a base URL with `http:`');
+    expectClaim('or has `http:` instead of `https:`');
   });
 
   it('a call during a long pause → a RateLimitError without a response, as the page says', async () => {
@@ -136,7 +136,7 @@ describe('errors', () => {
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({ status: 429, attempts: 0, code: undefined, body: undefined });
     expect(requests).toHaveLength(1);
-    expectClaim('`attempts` is 0, and the error has neither a `code` nor a `body`');
+    expectClaim('Call again after the `retryAfterMs` of the `RateLimitError`');
   });
 
   it('a response that names an older key of an `apiKey` function → shown, as the page says', async () => {
