@@ -48,22 +48,14 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     vi.stubGlobal('process', { env: {}, nextTick: process.nextTick });
     return makeClient();
   },
-  'no results yet': async () => {
-    const client = makeClient({}, createFakeTrackingService({ noResults: 'parcel_not_found' }));
-    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
-    return client.trackers.results(trackerId);
-  },
   'an unknown id': () => makeClient().trackers.get('nobody'),
   'an id of yours with two payloads': async () => {
     const { trackers } = makeClient();
     await trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1042' });
     return trackers.create({ trackingNumber: 'LA680658838NL', clientTrackerId: 'order-1042' });
   },
-  'a search without its plan': () => makeClient().tracking.search({ trackingNumber: NUMBER }),
   'a base URL without a path': () =>
     makeClient({ baseUrl: 'https://api.example.com' }).trackers.create({ trackingNumber: NUMBER }),
-  'a bulk request that is too long': () =>
-    failing({ status: 403, code: 'bulk_create_limit_exceeded' }).couriers.list(),
   'a 429': () => failing({ status: 429, retryAfterMs: 3_600_000 }).couriers.list(),
   'a call during a long pause': async () => {
     const client = failing({ status: 429, retryAfterMs: 120_000 });
