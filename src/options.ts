@@ -71,10 +71,10 @@ export interface TrackingClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Time limit of the whole call, in milliseconds. It includes all attempts and waits. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Settings of retries, or `false` for no retries. Default: `{}`. */
+  /** Settings of retries, or `false`. Default: `{}`. */
   readonly retry?: false | RetryOptions | undefined;
   /**
-   * Options of the client's own limiter, or `false` for no limiter. `withOptions` refuses this option, because the new client
+   * Options of the client's limiter, or `false`. `withOptions` refuses this option, because the new client
    * shares the limiter. Default: `{}` (`false` in a Cloudflare Worker).
    */
   readonly rateLimit?: false | LimiterOptions | undefined;

@@ -102,7 +102,7 @@ function optionTable(types: readonly OptionsType[], rowsSoFar: Map<string, Set<s
       else own.push(isKnown ? [...row.slice(0, 2), 'as above'] : row);
       rowsSoFar.set(option, rows.add(text));
     }
-    const extended = parents.length === 0 ? '' : ` and options of ${parents.join(', ')}`;
+    const extended = parents.length === 0 ? '' : ` extends ${parents.join(', ')}`;
     const asAbove = repeated.length === 0 ? '' : `; ${repeated.join(', ')} as above`;
     return [[`**${code(name)}**${extended}${asAbove}`, '', ''], ...own];
   });
