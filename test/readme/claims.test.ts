@@ -58,9 +58,8 @@ describe('limits', () => {
       await readLimit(4, 1, 2),
     ];
     expect(limits).toEqual([4, 1, 5, 2]);
-    expectClaim('It follows a higher limit only if `RateLimit-Reset` is at most one second');
-    expectClaim('It never goes above five times the limit of the table');
-    expectClaim('or above a limit that you have set');
+    expectClaim('the client follows it up to five times the limit of the table');
+    expectClaim('never goes above a limit that you have set');
   });
 
   it.each(readTable('Response after', ...RATE_HEADS))(
