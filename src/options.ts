@@ -103,7 +103,7 @@ export interface TrackingClientOptions {
   /** Hooks, or a list of objects with hooks. A hook that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined;
   /**
-   * `keep` keeps fields of an unexpected type; `throw` rejects the call with `ResponseValidationError`. With `keep`, the client
+   * Whether to `keep` fields of an unexpected type, or to `throw` a `ResponseValidationError`. With `keep`, the client
    * reports the mismatch in `withResponse().mismatched`, to the hook `onMismatch`, and with one `warn` line for each
    * endpoint and field. In both modes a call rejects if the result, a list of records or an item of such a list has the wrong type,
    * or if a single tracker has no valid `trackerId`. Default `keep`.

@@ -8,7 +8,7 @@ import { type CourierList, foldText, type ListedCourier } from './courier-list.t
 
 /** Options of `couriers.find`. */
 export interface FindCouriersOptions {
-  /** Also finds deprecated couriers, whose codes the service ignores (docs/service.md 3.2). Default false. */
+  /** Also finds deprecated couriers. The service ignores their codes (docs/service.md 3.2). Default false. */
   readonly deprecated?: boolean | undefined;
   /**
    * A signal that aborts the call. The call then rejects with the signal's own reason; the request for the list goes on. Default:

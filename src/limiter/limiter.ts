@@ -90,7 +90,7 @@ export interface Limiter {
 
 /** Options of every limiter. */
 export interface LimiterOptions {
-  /** Requests per second, e.g. `{ 'couriers.list': 5 }`, if your account has other limits. Default: the endpoint table. */
+  /** Requests per second, e.g. `{ 'couriers.list': 5 }`. Set it if your account has other limits. Default: the endpoint table. */
   readonly limits?: Partial<Record<EndpointName, number | undefined>> | undefined;
   /** Maximum number of waiting calls of one endpoint. Further calls of this process reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;

@@ -67,7 +67,7 @@ interface HandlerOptions extends WebhookCallbacks, InboxOptions {
    * 401.
    */
   readonly secret: WebhookSecretSource | false | undefined;
-  /** A `WebhookInbox` that you created. Default: a new inbox with `store`. */
+  /** Your own `WebhookInbox`. Default: a new inbox with `store`. */
   readonly inbox?: BodyProcessor | undefined;
   /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
