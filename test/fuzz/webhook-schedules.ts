@@ -197,6 +197,12 @@ class Facts extends Problems {
     return run;
   }
 
+  /** A lease that ends and is taken again counts one more attempt. */
+  checkAttempt(attempt: number, maxAttempts = attempt, keys: readonly string[]): void {
+    const isExcused = attempt <= maxAttempts || keys.some((key) => this.#troubled.has(key));
+    this.note(isExcused, () => `attempt ${attempt} of ${keys}`);
+  }
+
   end(run: Run): void {
     this.#runs.delete(run);
   }
@@ -401,7 +407,7 @@ async function play(input: Schedule): Promise<void> {
       fails: false,
       heedsSignal: true,
     };
-    facts.note(attempt <= (maxAttempts ?? attempt), () => `attempt ${attempt} of ${keys}`);
+    facts.checkAttempt(attempt, maxAttempts, keys);
     const runs = keys.flatMap((key) => facts.start(key, receiver, attempt) ?? []);
     try {
       if (tookMs > 0) await pause(tookMs, heedsSignal ? signal : undefined);
