@@ -27,14 +27,13 @@ const FOLDERS = readdirSync('src', { withFileTypes: true })
 
 /** The own tests of parts whose tests are not, or not only, in the folder of the same name. */
 const OWN_TESTS: Readonly<Record<string, string>> = {
-  root: 'test/{*,resources/**/*}.test.ts',
-  observability: 'test/{hooks,logger,loggers,observability/**/*}.test.ts',
+  root: 'test/{*,client/**/*,resources/**/*}.test.ts',
   schemas: 'test/{contract,schemas}/**/*.test.ts',
   testing: 'test/{contract,testing}/**/*.test.ts',
 };
 
 /** Leaves out the tests of documents, scripts and the command, because those tests notice no more changes. */
-const ALL_TESTS = `test/{*,{${[...FOLDERS, 'contract', 'fuzz', 'opentelemetry', 'resources'].join()}}/**/*}.test.ts`;
+const ALL_TESTS = `test/{*,{${[...FOLDERS, 'client', 'contract', 'fuzz', 'opentelemetry', 'resources'].join()}}/**/*}.test.ts`;
 
 /** Lists the source files of a folder, or of the root of `src` itself. */
 function listSources(part: string): string[] {

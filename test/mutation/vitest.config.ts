@@ -17,8 +17,6 @@ export default defineConfig({
     setupFiles: ['test/support/reset-after-each.ts'],
     // Stryker runs all of these for a change in code that runs at import, so test-mutation.ts begins with a folder's own tests.
     include: [process.env['MUTATION_TESTS'] ?? ''],
-    // This test reads the sources, which Stryker has rewritten.
-    exclude: ['test/testing/imports.test.ts'],
     testTimeout: 20_000,
   },
 });

@@ -11,7 +11,7 @@ export const LONG_FILES = [
   'integration/redis-store.test.ts',
   'integration/shop.test.ts',
   'cli/import.test.ts',
-  'cli/import-cells.test.ts',
+  'cli/rows.test.ts',
   'fuzz/schedules.test.ts',
 ] as const;
 

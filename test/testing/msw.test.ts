@@ -6,7 +6,7 @@ import { ENDPOINT_NAMES } from '../../src/endpoints.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { trackingHandlers } from '../../src/testing/msw.ts';
 import { sampleCalls } from './make-fake.ts';
-import { itFailsAlike } from './transport/failure-kinds.ts';
+import { itFailsAlike } from './transports/failure-kinds.ts';
 
 const BASE_URL = 'https://api.example.test/tracking/v1';
 const headers = { authorization: 'Bearer key' };

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createFakeTrackingService, type FakeServer } from '../../../src/testing/index.ts';
 import { settled } from '../../support/settled.ts';
-import { itFailsAlike } from '../../testing/transport/failure-kinds.ts';
+import { itFailsAlike } from '../../testing/transports/failure-kinds.ts';
 
 const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
 
