@@ -18,6 +18,8 @@ import { printed } from './harness.ts';
 import { Problems, pause, scheduleProperty } from './virtual-time.ts';
 
 /** The sender gives a request up after this time. */
+/** Without `onDeadLetter`, an event of more attempts comes after all other events. */
+const PUT_OFF_AFTER = 10;
 const SENDER_TIMEOUT_MS = 15_000;
 const COMMAND_TIMEOUT_MS = 2_000;
 const LIMIT_MS = 3_600_000;
@@ -176,7 +178,11 @@ class Facts extends Problems {
     this.note(later === undefined, () => `a callback of ${key} after that of ${later}`);
     begun.add(key);
     const rival = [...this.#runs].find(
-      ({ lease }) => !lease.isTroubled && earlier.includes(lease.key) && !begun.has(lease.key),
+      ({ lease }) =>
+        !lease.isTroubled &&
+        lease.attempt <= PUT_OFF_AFTER &&
+        earlier.includes(lease.key) &&
+        !begun.has(lease.key),
     );
     this.note(rival === undefined, () => `a callback of ${key} while that of ${rival?.lease.key} runs`);
   }
@@ -472,8 +478,7 @@ async function play(input: Schedule): Promise<void> {
               const earlier = ids.filter((id) => id < String(eventId));
               const { trackerId } = message.tracker;
               const keys = earlier.map((id) => buildKey(String(trackerId), id));
-              // Without `onDeadLetter`, an event of more than ten attempts comes last.
-              if (sent !== undefined && context.attempt <= 10) facts.checkTurn(key, keys, sent);
+              if (sent !== undefined && context.attempt <= PUT_OFF_AFTER) facts.checkTurn(key, keys, sent);
               return handleEvents(receiver, [key], context, sent);
             },
           }),
