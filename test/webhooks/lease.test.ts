@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
@@ -117,6 +118,17 @@ describe('a claim whose reply comes after the lease has ended', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/after the lease .*`leaseMs` is 1000/) });
     expect(context).toEqual({ operation: 'renew', keys: [buildKey('e1')] });
   });
+});
+
+test('retainMs of 60 days → a redelivery after 50 days is a duplicate, and one 61 days later is handled again', async () => {
+  const DAY_MS = 86_400_000;
+  const inbox = makeInbox({ store: new MemoryDedupeStore(), retainMs: 60 * DAY_MS });
+  const handle = () => inbox.process(E1, () => {});
+  expect(await handle()).toMatchObject({ handled: 1 });
+  vi.advanceTimersByTime(50 * DAY_MS);
+  expect(await handle()).toMatchObject({ handled: 0, duplicates: 1 });
+  vi.advanceTimersByTime(61 * DAY_MS);
+  expect(await handle()).toMatchObject({ handled: 1 });
 });
 
 describe('every third of a lease', () => {

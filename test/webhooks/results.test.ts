@@ -207,6 +207,14 @@ describe('a list', () => {
   });
 });
 
+test('process with a webhook whose tracker has isTracked → handled as a webhook', async () => {
+  const item = tracking('t1', 'e1');
+  const onEvent = vi.fn();
+  const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
+  const webhook = { ...item, tracker: { ...item.tracker, isTracked: true } };
+  expect(await inbox.process(webhook, onEvent)).toMatchObject({ outcome: 'done', handled: 1 });
+});
+
 describe('process with something for another method', () => {
   const makeValues = async () => {
     const { client, trackerId, inbox, onEvent, readUpdate } = await makeWays();
