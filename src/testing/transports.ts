@@ -232,7 +232,11 @@ export function control(
     checkAccess(headers, apiKeys);
     const action = paths.includes(path) ? ACTIONS[path.slice(PREFIX.length)] : undefined;
     if (action === undefined)
-      throw rejection(404, 'path_not_found', `No control path has this name; there are ${paths.join(', ')}.`);
+      throw rejection(
+        404,
+        'path_not_found',
+        `No control path has this name; the control paths are ${paths.join(', ')}.`,
+      );
     if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'This path accepts POST.');
     // Browsers also send JSON to another site only after a preflight.
     if (!hasJsonType(headers))

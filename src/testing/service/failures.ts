@@ -30,7 +30,7 @@ export type FailureKind = (typeof FAILURE_KINDS)[number];
 interface StatusFailure {
   /** HTTP status of the response. */
   readonly status: number;
-  /** Error code. Default: a code that fits the status. */
+  /** Error code. Default: a code that fits the status; none for 402 and 429. */
   readonly code?: OpenEnum<KnownErrorCode> | undefined;
   /** Message of the error. Default: a message that the failure was injected. */
   readonly message?: string | undefined;
@@ -141,6 +141,9 @@ function buildFailure(
   };
   if (body !== undefined) return { status, headers, body };
   if (status === 429 && failure.code === undefined) return toTooManyRequests(headers);
+  // The service documents no code for a 402.
+  if (status === 402 && failure.code === undefined)
+    return toErrorResponse(endpoint, { status, errors: [] }, headers);
   const code =
     failure.code ?? DEFAULT_CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
   return toErrorResponse(endpoint, { status, errors: [{ code, message }] }, headers);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { TrackingClient } from '../../../src/client.ts';
 import { ConfigurationError } from '../../../src/errors.ts';
 import { makeFake, NUMBER, readCode, START_MS } from '../make-fake.ts';
 
@@ -43,6 +44,14 @@ describe('fake.fail with a status', () => {
     const { status, body } = await call('GET', '/couriers');
     expect(status).toBe(409);
     expect(body).toEqual({ errors: [{ code: 'request_conflict', message: 'Busy.' }], data: null });
+  });
+
+  it('402 without a code → an ApiError without a code, because the service documents none', async () => {
+    const { fake } = makeFake();
+    fake.fail('*', { status: 402 });
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const error: unknown = await client.couriers.list().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: 'ApiError', status: 402, code: undefined });
   });
 
   it('a failure of the bulk endpoint → returned in its own envelope', async () => {
