@@ -9,7 +9,7 @@ export interface RetryOptions {
   readonly retries?: number | undefined;
   /**
    * Longest wait that the service may ask for, in milliseconds. If it asks for more, the call rejects at once. Default 60,000;
-   * 3,600,000 for `createMany` and polls.
+   * 3,600,000 for `createMany` and for a poll after a 429.
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**

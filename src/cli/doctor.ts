@@ -63,7 +63,7 @@ const TEST_TRACKER = {
 };
 /** Tells what a failed webhook costs (docs/service.md 8.5). */
 const COST =
-  'The service sends a failed webhook again: first after about 12 minutes, and up to 20 times in about six days';
+  'The service sends a failed webhook again: first after about 12 minutes, with up to 20 attempts in about six days';
 
 export function addDoctor(program: Command, terminal: Terminal): void {
   const { green, yellow, red } = terminal.colours;
@@ -209,7 +209,7 @@ function judgeLimits(limits: readonly Limit[]): Line {
     announced === undefined ? [] : [{ endpoint, announced, expected }],
   );
   if (known.length === 0)
-    return ok('limits', 'The service announces no limits, so a client keeps to those of its documentation');
+    return ok('limits', 'The service announces no limits, so a client keeps to those that it documents');
   const lower = known.filter(({ announced, expected }) => announced < expected);
   if (lower.length === 0)
     return ok(
@@ -221,7 +221,7 @@ function judgeLimits(limits: readonly Limit[]): Line {
   );
   const message =
     `The service announces fewer requests per second than documented: ${difference.join(', ')}. A client ` +
-    'follows after its first response; to know the limits before, set `rateLimit.limits`';
+    'keeps to these limits after its first response; to keep to them from the start, set `rateLimit.limits`';
   return warning('limits', message);
 }
 
@@ -240,7 +240,7 @@ function judgeClock(date: string | null | undefined, sentAtMs: number, receivedA
   const distance = aheadMs > 0 ? `${formatSpan(aheadMs)} ahead of` : `${formatSpan(behindMs)} behind`;
   return warning(
     'clock',
-    `This clock is ${distance} the service. Synchronize it: certificates and the age of dates depend on it`,
+    `This clock is ${distance} the service. Synchronize it: certificates and the age of a shipping date depend on it`,
   );
 }
 

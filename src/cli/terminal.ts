@@ -234,4 +234,4 @@ export function formatTimelineLine(
 }
 
 export const NONE_TRACKED =
-  'No shipment of this account is being tracked; `tracking-client list` shows all trackers';
+  'No shipment of this account is being tracked; `npx --no-install tracking-client list` shows all trackers';

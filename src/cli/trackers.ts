@@ -65,7 +65,8 @@ interface ListFlags extends ServiceFlags {
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
-const NO_TRACKERS = 'This account has no trackers; `tracking-client track NUMBER` creates one';
+const NO_TRACKERS =
+  'This account has no trackers; `npx --no-install tracking-client track NUMBER` creates one';
 
 export function addTrack(program: Command, terminal: Terminal): void {
   const command = program
@@ -81,7 +82,9 @@ export function addTrack(program: Command, terminal: Terminal): void {
     const tracking = await trackers.track(buildInput(number, flags), { signal }).catch(ignoreNotReady);
     if (printTrackings([tracking], number, flags, terminal)) return;
     const name = plain(number);
-    terminal.warn(`No results for ${name} yet; \`tracking-client watch ${name}\` waits for them`);
+    terminal.warn(
+      `No results for ${name} yet; \`npx --no-install tracking-client watch ${name}\` waits for them`,
+    );
     terminal.exitCode = EXIT.noResults;
   });
 }
@@ -106,7 +109,7 @@ export function addShow(program: Command, terminal: Terminal): void {
       flags.by === 'number'
         ? `Found no results for ${plain(name)}: either no tracker has this number, or its tracker has no results yet`
         : `The tracker ${plain(name)} has no results yet`;
-    terminal.warn(`${missing}; \`tracking-client list\` shows your trackers`);
+    terminal.warn(`${missing}; \`npx --no-install tracking-client list\` shows your trackers`);
     terminal.exitCode = EXIT.noResults;
   });
 }
@@ -294,7 +297,7 @@ async function findByNumber(client: TrackingClient, number: string, signal: Abor
   const [id] = ids;
   if (id === undefined)
     throw new CommandError(
-      'no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
+      'no tracker with results has this number; if yours has no results yet, look up its id with `npx --no-install tracking-client list`, and pass the id with --by id',
       EXIT.noResults,
     );
   if (ids.length > 1)
@@ -370,7 +373,7 @@ export function addCouriers(program: Command, terminal: Terminal): void {
     if (found.length === 0) {
       const what =
         text === undefined ? '' : ` with ${JSON.stringify(plain(text))} in its code, name or country`;
-      terminal.warn(`No courier was found${what}; \`tracking-client couriers\` lists all`);
+      terminal.warn(`No courier was found${what}; \`npx --no-install tracking-client couriers\` lists all`);
       terminal.exitCode = EXIT.noResults;
     } else if (flags.json) for (const courier of found) terminal.printJson(courier);
     else

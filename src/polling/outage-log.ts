@@ -29,7 +29,7 @@ export class OutageLog {
       return;
     }
     if (this.#affected.size === 0) {
-      const message = 'The service is not available; the polls go on';
+      const message = 'The service is not available; the next polls try again';
       this.#logger.warn(message, { noticedBy: tracker.id, reason: formatError(error) });
     }
     this.#affected.set(tracker, this.#balance);

@@ -119,7 +119,7 @@ export interface InboxOptions {
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each failure of a callback or of the store. Also called for each message that causes a 422, or in which a field has
+   * Called for each failure of a callback or the store, and for invalid fields. It is called for each message that causes a 422, or in which a field has
    * an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed by a
    * success. Default: writes to `logger`, but at most one failure of the store a minute.
    */
@@ -136,7 +136,7 @@ export interface WebhookInboxOptions extends InboxOptions {
 
 /** Options of one call of a method of `WebhookInbox`. */
 export interface ProcessOptions {
-  /** How long to wait for events of another receiver, in milliseconds. Default: 8,000. */
+  /** How long to wait for events that another receiver handles, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
   /**
    * A signal that stops the work. When it aborts, no further callback starts, and the signal of the running callback aborts, too.

@@ -338,7 +338,7 @@ describe('doctor --webhook-url', () => {
   }
 
   const accept = ({ isRight, isBroken }: Webhook) => (isRight ? (isBroken ? 400 : 204) : 401);
-  const COST = /12 minutes, and up to 20 times in about six days$/;
+  const COST = /12 minutes, with up to 20 attempts in about six days$/;
 
   it('the handler of this package → three ok lines; the event is new in each run, of a tracker that the page names', async () => {
     const received: (readonly [string | null | undefined, string | null | undefined])[] = [];

@@ -57,7 +57,7 @@ describe('track', () => {
       expect(await runLine(`track ${NUMBER}`)).toMatchObject({
         exitCode: 3,
         stdout: '',
-        stderr: `No results for ${NUMBER} yet; \`tracking-client watch ${NUMBER}\` waits for them\n`,
+        stderr: `No results for ${NUMBER} yet; \`npx --no-install tracking-client watch ${NUMBER}\` waits for them\n`,
       });
     },
   );
@@ -101,7 +101,7 @@ describe('show', () => {
         expect(await runLine(`show ${number}`)).toMatchObject({
           exitCode: 3,
           stdout: '',
-          stderr: `Found no results for ${number}: either no tracker has this number, or its tracker has no results yet; \`tracking-client list\` shows your trackers\n`,
+          stderr: `Found no results for ${number}: either no tracker has this number, or its tracker has no results yet; \`npx --no-install tracking-client list\` shows your trackers\n`,
         });
       expect(fake.trackers).toHaveLength(3);
       expect(fake.requests.slice(3).every(({ method }) => method === 'GET')).toBe(true);
@@ -113,7 +113,7 @@ describe('show', () => {
     expect(await runLine(`show ${ids[0]} --by id`)).toMatchObject({
       exitCode: 3,
       stdout: '',
-      stderr: `The tracker ${ids[0]} has no results yet; \`tracking-client list\` shows your trackers\n`,
+      stderr: `The tracker ${ids[0]} has no results yet; \`npx --no-install tracking-client list\` shows your trackers\n`,
     });
   });
 
@@ -165,10 +165,11 @@ describe('list', () => {
     const { fake } = await connectWithTrackers();
     for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).stopTracking();
     const noneTracked =
-      'No shipment of this account is being tracked; `tracking-client list` shows all trackers\n';
+      'No shipment of this account is being tracked; `npx --no-install tracking-client list` shows all trackers\n';
     expect(await runLine('list --tracked')).toMatchObject({ exitCode: 0, stdout: '', stderr: noneTracked });
     fake.reset();
-    const noTrackers = 'This account has no trackers; `tracking-client track NUMBER` creates one\n';
+    const noTrackers =
+      'This account has no trackers; `npx --no-install tracking-client track NUMBER` creates one\n';
     expect(await runLine('list')).toMatchObject({ exitCode: 0, stdout: '', stderr: noTrackers });
   });
 });
@@ -192,7 +193,7 @@ describe('stop', () => {
     expect(exitCode).toBe(1);
     expect(stderr.split('\n')).toEqual([
       `${NUMBER}  2 trackers have this number; pass one of these ids with --by id: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}`,
-      'LX000000001CN  no tracker with results has this number; if yours has no results yet, look up its id with `tracking-client list`, and pass the id with --by id',
+      'LX000000001CN  no tracker with results has this number; if yours has no results yet, look up its id with `npx --no-install tracking-client list`, and pass the id with --by id',
       '',
     ]);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
@@ -393,7 +394,7 @@ describe('couriers', () => {
       exitCode: 3,
       stdout: '',
       stderr:
-        'No courier was found with "nobody" in its code, name or country; `tracking-client couriers` lists all\n',
+        'No courier was found with "nobody" in its code, name or country; `npx --no-install tracking-client couriers` lists all\n',
     });
   });
 });

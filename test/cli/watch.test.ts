@@ -167,7 +167,7 @@ describe('watch', () => {
     const { watch, output } = setUp();
     expect(await watch('--all')).toBe(0);
     expect(output.stderr).toBe(
-      'No shipment of this account is being tracked; `tracking-client list` shows all trackers\n',
+      'No shipment of this account is being tracked; `npx --no-install tracking-client list` shows all trackers\n',
     );
   });
 
@@ -231,7 +231,7 @@ describe('watch', () => {
     const outage = fake.fail('trackers.results', { status: 503, times: Number.POSITIVE_INFINITY });
     await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
     expect(output.stderr).toMatch(
-      /^The service is not available; the polls go on: GET .* responded with 503.*\n$/,
+      /^The service is not available; the next polls try again: GET .* responded with 503.*\n$/,
     );
     outage.cancel();
     for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();

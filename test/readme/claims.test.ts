@@ -483,7 +483,7 @@ describe('webhooks and polls', () => {
     expect(await readKeys(both, 'acme')).not.toEqual(keys);
     expect(await readKeys({ clientTrackerId: 'o1' })).not.toEqual(keys);
     expect(await readKeys(both, 'acme')).toEqual([buildEventKey(both, { eventId: 'e1' }, 'acme')]);
-    expectClaim('The keys of an event are the same in webhooks, unless you named an `account`');
+    expectClaim('The keys of an event are the same in webhooks, unless your webhook handler names an');
   });
 
   it('rows that are lost → a resend brings only duplicates, and the history with an empty store brings all events', async () => {

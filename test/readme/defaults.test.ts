@@ -120,7 +120,7 @@ it('the defaults of retries → those of the code, also for `createMany` and pol
     ['retries', 'maxRetryAfterMs', 'maxBackoffMs'].map((name) => stated.get(`RetryOptions.${name}`)),
   ).toEqual([
     `${retry.retries}; ${BULK_RETRY.retries} for \`createMany\``,
-    `${format(retry.maxRetryAfterMs)}; ${format(BACKGROUND_RETRY.maxRetryAfterMs)} for \`createMany\` and polls`,
+    `${format(retry.maxRetryAfterMs)}; ${format(BACKGROUND_RETRY.maxRetryAfterMs)} for \`createMany\` and for a poll after a 429`,
     format(retry.maxBackoffMs),
   ]);
   expect([BACKGROUND_RETRY.retries, BULK_RETRY.maxRetryAfterMs]).toEqual([

@@ -13,7 +13,7 @@ import {
   startPollMany,
 } from '../polled-service.ts';
 
-const AWAY = expect.stringContaining('The service is not available; the polls go on');
+const AWAY = expect.stringContaining('The service is not available; the next polls try again');
 const BACK = expect.stringContaining('The service is available again');
 const BACK_FOR_OTHERS = expect.stringContaining('The service is available again, but not for all trackers');
 const HTML = { body: '<html></html>', headers: { 'content-type': 'text/html' } };
