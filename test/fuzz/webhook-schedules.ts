@@ -119,6 +119,7 @@ interface Attempt {
 /** The facts of a schedule, recorded outside of the inbox. */
 class Facts extends Problems {
   readonly #isStoreSound: boolean;
+  readonly #isCalm: boolean;
   readonly #leases = new Map<string, Granted>();
   readonly #runs = new Set<Run>();
   readonly #timesRun = new Map<string, number>();
@@ -128,10 +129,14 @@ class Facts extends Problems {
   readonly #excuses = new Map<string, number>();
   readonly #troubled = new Set<string>();
 
-  /** @param isStoreSound - true if no call of the store fails or is late */
-  constructor(isStoreSound: boolean) {
+  /**
+   * @param isStoreSound - true if no call of the store fails or is late
+   * @param isCalm - true if also no receiver freezes or ends
+   */
+  constructor(isStoreSound: boolean, isCalm: boolean) {
     super();
     this.#isStoreSound = isStoreSound;
+    this.#isCalm = isCalm;
   }
 
   /** A claim got the key, or renewed its lease. */
@@ -177,8 +182,8 @@ class Facts extends Problems {
     const later = [...begun].find((other) => other.startsWith(tracker) && other > key);
     this.note(later === undefined, () => `a callback of ${key} after that of ${later}`);
     begun.add(key);
-    // If the store fails often, an earlier event may have so many attempts that it comes last.
-    if (!this.#isStoreSound) return;
+    // Otherwise an earlier event may have so many attempts that it comes last, or a lost lease.
+    if (!this.#isCalm) return;
     const rival = [...this.#runs].find(
       ({ lease }) => !lease.isTroubled && earlier.includes(lease.key) && !begun.has(lease.key),
     );
@@ -392,7 +397,7 @@ function limitTime<Result>(call: Promise<Result>, ms: number): Promise<Result> {
 /** Plays a schedule; rejects if a webhook got a 200 too early, or a rule about callbacks or reports was broken. */
 async function play(input: Schedule): Promise<void> {
   const { leaseMs, isPerMessage, maxAttempts } = input;
-  const facts = new Facts(input.faultShare === 0);
+  const facts = new Facts(input.faultShare === 0, input.faultShare === 0 && input.kills.length === 0);
   const connections = new Connections(input, facts);
   const callbackFates = input.callbackFates.values();
   const deadLetterFails = input.deadLetterFails.values();
