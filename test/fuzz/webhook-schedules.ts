@@ -118,7 +118,6 @@ interface Attempt {
 
 /** The facts of a schedule, recorded outside of the inbox. */
 class Facts extends Problems {
-  readonly #isStoreSound: boolean;
   readonly #isCalm: boolean;
   readonly #leases = new Map<string, Granted>();
   readonly #runs = new Set<Run>();
@@ -129,13 +128,9 @@ class Facts extends Problems {
   readonly #excuses = new Map<string, number>();
   readonly #troubled = new Set<string>();
 
-  /**
-   * @param isStoreSound - true if no call of the store fails or is late
-   * @param isCalm - true if also no receiver freezes or ends
-   */
-  constructor(isStoreSound: boolean, isCalm: boolean) {
+  /** @param isCalm - true if no call of the store fails or is late, and no receiver freezes or ends */
+  constructor(isCalm: boolean) {
     super();
-    this.#isStoreSound = isStoreSound;
     this.#isCalm = isCalm;
   }
 
@@ -167,10 +162,10 @@ class Facts extends Problems {
     if (lease?.receiver === receiver) lease.isTroubled = true;
   }
 
-  /** A webhook leaves no lease behind if the store works. */
+  /** A webhook leaves no lease behind if nothing disturbs it. */
   checkReleased(sent: Attempt): void {
     const held = [...this.#leases.values()].find((lease) => lease.sent === sent && !lease.isTroubled);
-    this.note(held === undefined || !this.#isStoreSound, () => `${held?.key} stays leased after its webhook`);
+    this.note(held === undefined || !this.#isCalm, () => `${held?.key} stays leased after its webhook`);
   }
 
   /**
@@ -397,7 +392,7 @@ function limitTime<Result>(call: Promise<Result>, ms: number): Promise<Result> {
 /** Plays a schedule; rejects if a webhook got a 200 too early, or a rule about callbacks or reports was broken. */
 async function play(input: Schedule): Promise<void> {
   const { leaseMs, isPerMessage, maxAttempts } = input;
-  const facts = new Facts(input.faultShare === 0, input.faultShare === 0 && input.kills.length === 0);
+  const facts = new Facts(input.faultShare === 0 && input.kills.length === 0);
   const connections = new Connections(input, facts);
   const callbackFates = input.callbackFates.values();
   const deadLetterFails = input.deadLetterFails.values();
