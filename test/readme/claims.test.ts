@@ -253,7 +253,7 @@ describe('an outage of an hour', () => {
     outage();
     const { error } = await measure(client.tracking.search({ trackingNumber: NUMBER }));
     expect(error).toMatchObject({ attempts: 1 });
-    expectClaim('An `unsafe` call whose request may have arrived rejects after one attempt');
+    expectClaim('reject after one attempt if the request may have arrived');
   });
 
   it('`create` with the patient settings of the page → succeeds after the outage', async () => {
