@@ -104,8 +104,7 @@ export interface InboxOptions {
    */
   readonly retainMs?: number | undefined;
   /**
-   * Number of failed attempts before `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts
-   * that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
+   * After this number of failed attempts, an event goes to `onDeadLetter`. Set this option only with `onDeadLetter`. Attempts that never ended, as when the process died, count as failed. If the last attempt never ended, the next delivery gives the
    * event to `onDeadLetter`, and does not call your callback again. Without `onDeadLetter`, there is no limit, but an event that
    * was attempted 10 times is handled after all other events of its webhook. Default: 10 with `onDeadLetter`.
    */
@@ -119,8 +118,8 @@ export interface InboxOptions {
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each failure of a callback or the store, and for invalid fields. It is called for each message that causes a 422, or in which a field has
-   * an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed by a
+   * Called for each failure of a callback or the store, for each message that causes a 422, and for each field that has an unexpected
+   * type for the first time. A commit that fails is tried again, so a failure of a commit may be followed by a
    * success. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;

@@ -145,7 +145,9 @@ export class Lease {
       this.#settings.onError(error, 'renew', getKeys(items));
       return false;
     }
-    if (select(claimed, 'busy', 'duplicate').length > 0) this.#lose('another process now handles the event');
+    // Callbacks that begin later get only what is still claimed.
+    const isTakenOver = select(claimed, 'busy', 'duplicate').length > 0;
+    if (isTakenOver && this.#callback !== undefined) this.#lose('another process now handles the event');
     return true;
   }
 

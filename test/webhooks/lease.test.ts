@@ -131,6 +131,28 @@ test('retainMs of 60 days → a redelivery after 50 days is a duplicate, and one
   expect(await handle()).toMatchObject({ handled: 1 });
 });
 
+test('a late claim whose renewal finds one of two events taken over → the callback gets the other, with a signal that is not aborted', async () => {
+  const store = new ScriptedStore();
+  const claim = store.claim.bind(store);
+  let replies = 0;
+  store.claim = async (keys, options) => {
+    const claims = await claim(keys, options);
+    replies += 1;
+    if (replies === 1) await new Promise((resolve) => setTimeout(resolve, 1_500));
+    return claims;
+  };
+  const seen: unknown[] = [];
+  const onEvents = ({ events }: { events: { eventId?: unknown }[] }, { signal }: { signal: AbortSignal }) =>
+    void seen.push([events.map(({ eventId }) => eventId), signal.aborted]);
+  const inbox = makeInbox({ store, leaseMs: 1_000, busyTimeoutMs: 0 });
+  const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), { onEvents });
+  await vi.advanceTimersByTimeAsync(1_200);
+  expect(await store.lease('e2')).toBe('acquired');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await processing).toMatchObject({ outcome: 'busy', handled: 1 });
+  expect(seen).toEqual([[['e1'], false]]);
+});
+
 describe('every third of a lease', () => {
   test('a slow callback of e1 → the lease of e1 alone is renewed; no timer is left at the end', async () => {
     const { store, processing, end } = await begin(['e1', 'e2']);
