@@ -577,7 +577,7 @@ await describeWithAnyPostgres('recipes with PostgreSQL', (create) => {
 });
 
 await describeWithRedis('recipes with Redis', (url) => {
-  it('lambda.md: two instances, each webhook at both → saved once a webhook', async () => {
+  it('lambda.md: two instances, each webhook at both → the results are read and saved once a webhook', async () => {
     const fake = await serving();
     const database = new URL(`/${LAMBDA_REDIS_DATABASE}`, url).href;
     vi.stubEnv('REDIS_URL', database);
@@ -602,8 +602,24 @@ await describeWithRedis('recipes with Redis', (url) => {
       statuses.push(...responses.map(({ statusCode }) => statusCode));
     }
     expect(statuses).toEqual([200, 200, 200, 200]);
-    expect(lines).toHaveLength(2);
-    expect(lines.at(-1)).toMatch(/ delivered$/);
+    expect(lines).toEqual(Array(2).fill(expect.stringMatching(/ delivered$/)));
+    expect(fake.requests.filter(({ endpoint }) => endpoint === 'trackers.results')).toHaveLength(2);
+  });
+
+  it('lambda.md: a webhook with only a clientTrackerId → the results are read by it, 200', async () => {
+    const fake = await serving();
+    vi.stubEnv('REDIS_URL', new URL(`/${LAMBDA_REDIS_DATABASE}`, url).href);
+    const { handler, redis } = await imported<Lambda & { redis: Redis }>('lambda', 'src/redis-handler.ts');
+    cleanUps.push(async () => {
+      for (const key of await redis.keys('tracking-client:*')) await redis.del(key);
+      redis.disconnect();
+    });
+    await new TrackingClient().trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1' });
+    deliverWithLateScan(fake);
+    const lines = captured();
+    const body = '{"clientTrackerId":"order-1","events":[{"eventId":"e1"}]}';
+    const { statusCode } = await handler(lambdaEvent('POST', { body }));
+    expect([statusCode, lines]).toEqual([200, ['order-1 delivered']]);
   });
 
   it('bullmq.md: every webhook three times and out of order → each event is worked on once', async () => {
