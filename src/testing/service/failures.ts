@@ -10,6 +10,7 @@ import {
   type FakeResponse,
   type Reply,
   toErrorResponse,
+  toJsonResponse,
   toSeconds,
   toTooManyRequests,
   WINDOW_MS,
@@ -143,7 +144,11 @@ function buildFailure(
   if (status === 429 && failure.code === undefined) return toTooManyRequests(headers);
   // The service documents no code for a 402.
   if (status === 402 && failure.code === undefined)
-    return toErrorResponse(endpoint, { status, errors: [] }, headers);
+    return toJsonResponse(
+      status,
+      { errors: failure.message === undefined ? [] : [{ message }], data: null },
+      headers,
+    );
   const code =
     failure.code ?? DEFAULT_CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
   return toErrorResponse(endpoint, { status, errors: [{ code, message }] }, headers);
