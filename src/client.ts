@@ -64,11 +64,11 @@ export class TrackingClient {
    * @returns a snapshot for each endpoint, by its name
    */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
-    const { baseUrl, bucketAccount: account, limiter } = this.#config;
+    const { baseUrl, bucketAccount, limiter } = this.#config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
       const limit = endpoints[endpoint].limitPerSecond;
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
-      return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
+      return [endpoint, limiter?.snapshot({ baseUrl, account: bucketAccount, endpoint }) ?? idle] as const;
     });
     // Safe cast: `ENDPOINT_NAMES` contains every key of the table.
     return Object.fromEntries(entries) as Record<EndpointName, BucketSnapshot>;

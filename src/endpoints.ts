@@ -169,7 +169,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
-    summary: 'Sends the webhooks of a tracker again.',
+    summary: 'Asks the service to send the webhooks of a tracker again.',
   },
   'trackers.webhookHistory': {
     method: 'GET',
@@ -179,7 +179,7 @@ export const endpoints = {
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: wholeBody, schema: webhookHistorySchema },
-    summary: 'Downloads the webhooks of a tracker.',
+    summary: 'Downloads the webhooks that were sent for a tracker.',
   },
   'tracking.search': {
     method: 'POST',

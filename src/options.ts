@@ -13,7 +13,7 @@ export interface RetryOptions {
    */
   readonly maxRetryAfterMs?: number | undefined;
   /**
-   * Longest wait before any other retry, in milliseconds. Waits grow from half a second. The longest wait of a
+   * Longest wait before a retry if the service asks for none, in milliseconds. Waits grow from half a second. The longest wait of a
    * call is random, between half of this value and all of it. Default 8,000.
    */
   readonly maxBackoffMs?: number | undefined;

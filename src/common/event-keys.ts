@@ -23,10 +23,10 @@ export function buildEventKey(
   event: WebhookEvent,
   account?: string,
 ): string {
-  // Results keep an id of a wrong type. Objects have no text, or all have the same one.
+  // Results keep an id of a wrong type, and every object would become `[object Object]`.
   const id: unknown = event.eventId;
-  const isText = typeof id === 'string' || typeof id === 'number';
-  const name = isText && id ? id : hashContent(event);
+  const isUsable = typeof id === 'string' || typeof id === 'number';
+  const name = isUsable && id ? id : hashContent(event);
   return `${EVENTS_TOPIC}:${nameAccount(account)}${getTrackerName(tracker)}:${name}`;
 }
 

@@ -236,12 +236,12 @@ async function takePermit(
   { config, request, options, deadline, errors, observer }: Call<unknown>,
   attemptNumber: number,
 ): Promise<Permit | undefined> {
-  const { baseUrl, bucketAccount: account, limiter } = config;
+  const { baseUrl, bucketAccount, limiter } = config;
   const { maxRetryAfterMs } = options.retry;
   const queuedAt = systemClock.now();
   try {
     return await limiter?.acquire({
-      bucket: { baseUrl, account, endpoint: request.endpoint },
+      bucket: { baseUrl, account: bucketAccount, endpoint: request.endpoint },
       priority: options.priority,
       signal: deadline.signal,
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),

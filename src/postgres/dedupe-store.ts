@@ -44,7 +44,7 @@ export interface PostgresDedupeStoreOptions {
    * transaction mode, such as PgBouncer, work.
    */
   readonly pool: Queryable;
-  /** Name of the table, with its schema. Default: `tracking_inbox`. */
+  /** Name of the table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
   /**
    * Time limit of one call, in milliseconds. A call also waits for a connection, and for the statement of the calls before it: the

@@ -52,7 +52,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
   /** Prefix of every key, the same in all processes. It has no braces. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * Number of your processes. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
+   * Number of processes that share the account. While Redis is unavailable, each takes an equal part of the limit, at least 1 per
    * second. Default: 1, so several processes together then exceed the limit.
    */
   readonly processes?: number | undefined;
