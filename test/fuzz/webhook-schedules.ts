@@ -17,9 +17,9 @@ import { payload, tracking } from '../webhooks/support.ts';
 import { printed } from './harness.ts';
 import { Problems, pause, scheduleProperty } from './virtual-time.ts';
 
-/** The sender gives a request up after this time. */
 /** Without `onDeadLetter`, an event of more attempts comes after all other events. */
 const PUT_OFF_AFTER = 10;
+/** The sender gives a request up after this time. */
 const SENDER_TIMEOUT_MS = 15_000;
 const COMMAND_TIMEOUT_MS = 2_000;
 const LIMIT_MS = 3_600_000;

@@ -58,8 +58,9 @@ describe('limits', () => {
       await readLimit(4, 1, 2),
     ];
     expect(limits).toEqual([4, 1, 5, 2]);
-    expectClaim('the client follows it up to five times the limit of the table');
-    expectClaim('never goes above a limit that you have set');
+    expectClaim('It follows a higher limit only if `RateLimit-Reset` is at most one second');
+    expectClaim('up to five times the limit of the table');
+    expectClaim('never above a limit that you have set');
   });
 
   it.each(readTable('Response after', ...RATE_HEADS))(
@@ -484,6 +485,7 @@ describe('webhooks and polls', () => {
     expect(await readKeys({ clientTrackerId: 'o1' })).not.toEqual(keys);
     expect(await readKeys(both, 'acme')).toEqual([buildEventKey(both, { eventId: 'e1' }, 'acme')]);
     expectClaim('The keys of an event are the same in webhooks, unless your webhook handler names an');
+    expectClaim('or a webhook has no `trackerId`');
   });
 
   it('rows that are lost → a resend brings only duplicates, and the history with an empty store brings all events', async () => {
