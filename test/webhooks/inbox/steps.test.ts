@@ -1,5 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { type DedupeStore, MemoryDedupeStore, WebhookInbox } from '../../../src/webhooks/index.ts';
+import {
+  type DedupeStore,
+  MemoryDedupeStore,
+  WebhookInbox,
+  type WebhookInboxOptions,
+} from '../../../src/webhooks/index.ts';
 import { buildKey, TWO, useFakeTimers } from '../support.ts';
 
 const failure = new Error('a step failed');
@@ -48,6 +53,103 @@ describe('a signal that throws once', () => {
       expect(steps).toBeGreaterThan(5);
     },
   );
+});
+
+/** Returns a function that throws when it is called first. */
+const throwOnce = () => {
+  let hasThrown = false;
+  return () => {
+    if (hasThrown) return;
+    hasThrown = true;
+    throw failure;
+  };
+};
+
+describe('a step that throws once', () => {
+  useFakeTimers();
+
+  /** Makes one step throw once. */
+  type Break = (parts: {
+    readonly store: MemoryDedupeStore;
+    readonly fail: () => void;
+    readonly body: { readonly events: Record<string, unknown>[] };
+  }) => Partial<WebhookInboxOptions> | undefined;
+
+  const failStore =
+    (operation: 'claim' | 'commit', failingCall = 1): Break =>
+    ({ store, fail }) => {
+      let calls = 0;
+      // Sound: the spy only adds an error, and then calls the method itself.
+      const original = store[operation].bind(store) as (...parameters: unknown[]) => Promise<never>;
+      vi.spyOn(store, operation).mockImplementation(async (...parameters: unknown[]) => {
+        calls += 1;
+        if (calls === failingCall) fail();
+        return original(...parameters);
+      });
+      return undefined;
+    };
+
+  const failField =
+    (name: string): Break =>
+    ({ body, fail }) => {
+      Object.defineProperty(body.events[0], name, {
+        enumerable: true,
+        get: () => {
+          fail();
+          return undefined;
+        },
+      });
+      return undefined;
+    };
+
+  test.each<[string, Break]>([
+    ['the first claim', failStore('claim')],
+    ['a renewal', failStore('claim', 2)],
+    ['a commit', failStore('commit')],
+    ['onError', ({ fail }) => ({ onError: fail })],
+    ['onDeadLetter', ({ fail }) => ({ maxAttempts: 1, onDeadLetter: fail })],
+    [
+      'the logger',
+      ({ fail }) => ({ onError: undefined, logger: { debug() {}, info() {}, warn() {}, error: fail } }),
+    ],
+    ['a getter of the event for its time', failField('occurrenceDatetime')],
+    ['a getter of the event for its place', failField('order')],
+    [
+      'the clock after a claim',
+      ({ store, fail }) => {
+        const claim = store.claim.bind(store);
+        vi.spyOn(store, 'claim').mockImplementationOnce(async (...parameters) => {
+          const claims = await claim(...parameters);
+          vi.spyOn(performance, 'now').mockImplementationOnce(() => {
+            fail();
+            return 0;
+          });
+          return claims;
+        });
+        return undefined;
+      },
+    ],
+  ])('%s → no key stays leased, and no timer is left', async (_title, breakStep) => {
+    const store = new MemoryDedupeStore();
+    const body = { trackerId: 't1', events: [{ eventId: 'e1' }, { eventId: 'e2' }] };
+    const fail = vi.fn(throwOnce());
+    const options = breakStep({ store, fail, body });
+    const inbox = new WebhookInbox({ store, onError: () => {}, ...options });
+    // The callback fails for one event, so that every step of a failure is taken, too, and outlasts a renewal.
+    const processing = inbox
+      .process(body, async ({ eventId }) => {
+        await new Promise((resolve) => setTimeout(resolve, 25_000));
+        if (eventId === 'e2') throw new Error('no database');
+      })
+      .catch(() => {})
+      // At once, because a lease ends by itself later.
+      .then(() => store.claim([buildKey('e1'), buildKey('e2')], { token: 'other', leaseMs: 60_000 }));
+    await vi.advanceTimersByTimeAsync(120_000);
+    const claims = await processing;
+    expect(fail).toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(claims.map(({ status }) => status)).not.toContain('busy');
+  });
 });
 
 test.each<[string, unknown]>([
