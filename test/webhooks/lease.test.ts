@@ -402,3 +402,41 @@ describe('a store that is away for a whole lease', () => {
     },
   );
 });
+
+test('two renewals reach the store after their time limits → e1 is free after each, with one attempt counted', async () => {
+  const store = new ScriptedStore();
+  const work = deferred();
+  const processing = makeInbox({ store }).process(E1, () => work.promise);
+  await vi.advanceTimersByTimeAsync(1);
+  const late = [deferred(), deferred()];
+  let renewals = 0;
+  store.on('claim', () => late[renewals++]?.promise);
+  await vi.advanceTimersByTimeAsync((2 * LEASE_MS) / 3 + 4_500);
+  expect(renewals).toBe(2);
+  work.reject(failure);
+  expect((await processing).outcome).toBe('failed');
+  store.before = () => {};
+  for (const { resolve } of late) {
+    const operations = store.operations.length;
+    resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(store.operations.slice(operations)).toEqual(['release']);
+  }
+  const next = vi.fn();
+  await makeInbox({ store, busyTimeoutMs: 0 }).process(E1, next);
+  expect(next.mock.lastCall).toMatchObject([{}, { attempt: 2 }]);
+});
+
+test('a renewal reaches the store after its time limit while the callback works → nothing is released', async () => {
+  const { store, processing, end } = await begin(['e1']);
+  const slow = deferred();
+  store.on('claim', () => slow.promise);
+  await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 4_500);
+  slow.resolve();
+  store.before = () => {};
+  await vi.advanceTimersByTimeAsync(LEASE_MS);
+  expect(store.operations).not.toContain('release');
+  expect(await store.lease('e1')).toBe('busy');
+  await end('e1');
+  expect((await processing).outcome).toBe('done');
+});

@@ -249,4 +249,37 @@ describe('an abort', () => {
       [true, reason],
     ]);
   });
+
+  test('an abort while the lease is renewed for a dead letter → onDeadLetter is not called, and the attempt has failed', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, leaseMs: 60_000 });
+    const fail = () => {
+      store.on('claim', () => shutdown.abort());
+      throw failure;
+    };
+    const processing = inbox.process(E1, () => new Promise((end) => setTimeout(end, 45_000)).then(fail), {
+      signal: shutdown.signal,
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    // Without renewals, the lease is more than half over when the callback fails.
+    store.on('claim', () => Promise.reject(failure));
+    await vi.advanceTimersByTimeAsync(45_000);
+    expect(await processing).toMatchObject({ outcome: 'failed' });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+  });
+
+  test('onDeadLetter exceeds its time limit after an abort → interrupted', async () => {
+    const shutdown = new AbortController();
+    const onDeadLetter = () => {
+      shutdown.abort();
+      return new Promise(() => {});
+    };
+    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter, callbackTimeoutMs: 5_000 });
+    const processing = inbox.process(E1, () => Promise.reject(failure), { signal: shutdown.signal });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({ outcome: 'interrupted', deadLettered: 0, failures: [] });
+    expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
+  });
 });

@@ -91,3 +91,31 @@ test('a signal that is read only after the callback timed out → aborted with t
   await vi.waitFor(() => expect(late).toBe(report.failures[0]?.error));
   expect(report.outcome).toBe('failed');
 });
+
+test('twice as many events → twice as many events searched, not four times as many', async () => {
+  // Every search of a list of events is a call of one of these methods.
+  const count = async (events: readonly object[]) => {
+    let reads = 0;
+    const methods = ['some', 'filter', 'every', 'find'] as const;
+    const spies = methods.map((method) => {
+      const original: unknown = Reflect.get(Array.prototype, method);
+      return vi.spyOn(Array.prototype, method).mockImplementation(function (this: unknown[], ...parameters) {
+        reads += this.length;
+        // Sound: `original` is the method itself.
+        return Reflect.apply(original as () => never, this, parameters);
+      });
+    });
+    await makeInbox().process({ trackerId: 't1', events }, () => {});
+    for (const spy of spies) spy.mockRestore();
+    return reads;
+  };
+  const few = await count(EVENTS.slice(0, 400));
+  expect(await count(EVENTS.slice(0, 800))).toBeLessThan(few * 2.5);
+});
+
+test('callbacks that do not read their signal → no listener is added to the signal of the call', async () => {
+  const { signal } = new AbortController();
+  const addEventListener = vi.spyOn(signal, 'addEventListener');
+  await makeInbox().process(TWO, async () => {}, { signal });
+  expect(addEventListener).not.toHaveBeenCalled();
+});

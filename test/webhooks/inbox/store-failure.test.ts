@@ -228,6 +228,15 @@ describe('a store that hangs', () => {
     await vi.advanceTimersByTimeAsync(4_500);
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 1 });
   });
+
+  test('a hang in commits → each try is given up after 4.5 s, and the outcome is done', async () => {
+    const store = new ScriptedStore();
+    store.on('commit', hang);
+    const processing = makeInbox({ store }).process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(store.operations.filter((operation) => operation === 'commit')).toHaveLength(4);
+  });
 });
 
 describe('a memory store that was changed and hangs', () => {
