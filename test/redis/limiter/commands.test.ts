@@ -5,6 +5,20 @@ import { watchTimers } from '../../support/watch-timers.ts';
 import { bucket, grantAll, grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
+  test('three responses within 300 ms → one command with the number of each token', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const calls = [acquire(), acquire(), acquire()];
+    await settled();
+    for (const { permit } of calls) permit?.send();
+    for (const { permit } of calls) {
+      permit?.noteResponse({ status: 200 });
+      await clock.advance(50);
+    }
+    await clock.advance(300);
+    const told = redis.commands.slice(1).map(({ tokens }) => tokens.map(([number]) => number));
+    expect(told).toEqual([[0, 1, 2]]);
+  });
+
   test.each([true, false])(
     'a request without a response, cancelled: %s → one command with the latest return of its token',
     async (isCancelled) => {
@@ -78,6 +92,25 @@ describe('commands about the endpoint', () => {
     await settled();
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([400, 800]);
   });
+
+  test.each([
+    ['names no used-up quota', false, [1_000, 3_900]],
+    ['names a used-up quota', true, [1_000]],
+    ['stalls', undefined, [1_000, 3_500]],
+  ])(
+    'a 429 with a delay of 4 s, whose body %s → pauses of $2 ms are sent',
+    async (_title, isQuotaUsedUp, pauses) => {
+      const { sent, redis, limiter, clock } = makeRedisLimiter();
+      const permit = await sent();
+      permit.noteResponse({ status: 429, retryAfterMs: 4_000 });
+      await clock.advance(100);
+      if (isQuotaUsedUp !== undefined) permit.settlePause(isQuotaUsedUp);
+      await clock.advance(500);
+      expect(redis.commands.flatMap(({ pauseMs }) => (pauseMs > 0 ? [pauseMs] : []))).toEqual(pauses);
+      const endsInMs = isQuotaUsedUp ? 400 : 3_400;
+      expect(limiter.snapshot(bucket).pausedUntil).toBe(clock.wallNow() + endsInMs);
+    },
+  );
 
   test('a new announced limit → sent at once, and only once', async () => {
     const { sent, redis, clock, limiter } = makeRedisLimiter();

@@ -29,6 +29,16 @@ describe('the log', () => {
     expect(lines[1]).toContain('Redis is back');
   });
 
+  test('a program closes its connection before the last tokens are reported → no line', async () => {
+    const { sent, redis, clock, lines } = makeRedisLimiter();
+    const permit = await sent();
+    redis.reply = () => new Error('The client is closed');
+    permit.noteResponse({ status: 200 });
+    await clock.advance(10_000);
+    expect(redis.commands).toHaveLength(2);
+    expect(lines).toEqual([]);
+  });
+
   test('one shard is down, the others are not → one line a minute that Redis is lost', async () => {
     const { acquire, redis, clock, lines } = makeRedisLimiter({ onUnavailable: 'reject' });
     const isDown = (keys: readonly string[]) => keys[0]?.includes('couriers.list') === true;
