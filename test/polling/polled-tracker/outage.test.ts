@@ -92,6 +92,19 @@ test('a number of the caller → an outage counts, after a success, too', async 
   expect(polls).toHaveLength(6);
 });
 
+test('a stream in which only one tracker has succeeded → the outage ends the polling of the other', async () => {
+  const { reading, stream } = startPollMany(
+    (poll, id) => (id === 'a' && poll === 1 ? nothingNew() : BROKEN),
+    ['a', 'b'],
+  );
+  await pass(60_000);
+  expect(reading.items).toMatchObject([
+    { id: 'a', poll: 1 },
+    { id: 'b', error: { name: 'TrackingError' } },
+  ]);
+  expect(stream.size).toBe(1);
+});
+
 describe('the log of an outage', () => {
   test.each<[string, StubResponse | Error]>([
     ['500', BROKEN],

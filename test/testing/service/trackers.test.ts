@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { TrackingClient } from '../../../src/client.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from '../make-fake.ts';
 
 const MINE = { clientTrackerId: 'mine' };
@@ -355,6 +356,15 @@ describe('POST /trackers/bulk', () => {
     made.advance(10_000);
     expect(made.fake.webhooks.pending).toEqual([]);
     expect((await bulk(many(50), made)).status).toBe(201);
+  });
+
+  it('createMany beyond the quota → an error for each input, and no tracker', async () => {
+    const { fake } = withQuota(50);
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const statuses = new Set<string>();
+    for await (const { status } of client.trackers.createMany(many(100))) statuses.add(status);
+    expect([...statuses]).toEqual(['error']);
+    expect(fake.trackers).toEqual([]);
   });
 
   it('a refused request with the option `play` → starts no scenario', async () => {
