@@ -104,6 +104,20 @@ test.each<[string, (handler: NodeHandler) => RequestListener]>([
   },
 );
 
+test('middleware that restores the secret and corrects the content type → 200', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const app = express().use((request, _response, next) => {
+    request.headers.authorization = `Bearer ${request.get('x-forwarded-secret')}`;
+    request.headers['content-type'] = 'application/json';
+    next();
+  });
+  app.post('/webhooks', toNodeHandler(webhooks));
+  const { send } = await serving(app);
+  const headers = { authorization: 'proxy', 'content-type': 'text/plain', 'x-forwarded-secret': SECRET };
+  expect((await send({ headers, chunks: [buildPayload('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
 test('a server of HTTP/2, whose requests have pseudo-headers → handled', async () => {
   const { webhooks, handled } = makeWebhooks();
   const listener = toNodeHandler(webhooks);
