@@ -282,4 +282,23 @@ describe('an abort', () => {
     expect(await processing).toMatchObject({ outcome: 'interrupted', deadLettered: 0, failures: [] });
     expect(await inbox.process(E1, () => {})).toMatchObject({ outcome: 'done', handled: 1 });
   });
+
+  test('an abort and a callback that rejects while a renewal is under way → released only after the renewal, so that the event is free', async () => {
+    const store = new ScriptedStore();
+    const shutdown = new AbortController();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(E1, () => work.promise, { signal: shutdown.signal });
+    const slow = deferred();
+    await vi.advanceTimersByTimeAsync(1);
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(20_000);
+    shutdown.abort();
+    work.reject(failure);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(store.operations).toEqual(['claim', 'claim']);
+    store.before = () => {};
+    slow.resolve();
+    expect((await processing).outcome).toBe('interrupted');
+    expect(await store.lease('e1')).toBe('acquired');
+  });
 });

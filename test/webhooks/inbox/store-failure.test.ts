@@ -78,6 +78,18 @@ describe('a claim that fails', () => {
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS });
   });
 
+  test('a claim fails while another receiver holds an event → no further claim for that event', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e1');
+    const [busy, unavailable] = [buildKey('e1'), 'tracking/events:t2:e2'];
+    store.on('claim', ([key]) => (key === unavailable ? fail() : undefined));
+    const body = payload(tracking('t1', 'e1'), tracking('t2', 'e2'));
+    const report = await makeInbox({ store }).process(body, nothing);
+    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: [unavailable], busy: [busy] });
+    const claims = store.calls.filter(({ operation }) => operation === 'claim');
+    expect(claims.map(({ keys }) => keys)).toEqual([[busy], [unavailable]]);
+  });
+
   test('a claim fails after it leased a part of the keys → released, a redelivery handles all events at once', async () => {
     const store = new ScriptedStore();
     const { claim } = store;
@@ -104,6 +116,21 @@ describe('a commit that fails', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     expect(await inbox.process(E1, nothing)).toMatchObject({ duplicates: 1 });
+  });
+
+  test('two commits fail and the third succeeds → onError gets each failure, and the event is done', async () => {
+    const store = new ScriptedStore();
+    let commits = 0;
+    store.on('commit', () => (commits++ < 2 ? fail() : undefined));
+    const onError = vi.fn();
+    const processing = makeInbox({ store, onError }).process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    const context = { operation: 'commit', keys: [buildKey('e1')] };
+    expect(onError.mock.calls).toEqual([
+      [down, context],
+      [down, context],
+    ]);
   });
 
   test('commits that always fail → tried for ten seconds, then done, because a 503 would repeat the event for certain', async () => {
