@@ -4,10 +4,12 @@ import { deferred } from '../support/deferred.ts';
 import {
   buildKey,
   E1,
+  failingOn,
   failure,
   makeInbox,
   payload,
   ScriptedStore,
+  TWO,
   tracking,
   useFakeTimers,
 } from './support.ts';
@@ -73,6 +75,13 @@ test('three events, one of them twice → each is claimed, called and committed 
       ['commit', key],
     ]),
   );
+});
+
+test('a callback that fails → its event is free before the next event is claimed', async () => {
+  const store = new ScriptedStore();
+  await makeInbox({ store }).process(TWO, failingOn('e1').handler);
+  expect(store.operations).toEqual(['claim', 'release', 'claim', 'commit']);
+  expect(await store.lease('e1')).toBe('acquired');
 });
 
 describe('a claim whose reply comes after the lease has ended', () => {
@@ -252,19 +261,33 @@ describe('an event that another receiver took over', () => {
   });
 });
 
-test('e1 is taken over while its onDeadLetter runs, which then rejects → busy, not failed', async () => {
-  const store = new ScriptedStore();
-  const work = deferred();
-  const onDeadLetter = vi.fn(() => work.promise);
-  const inbox = makeInbox({ store, busyTimeoutMs: 0, maxAttempts: 1, onDeadLetter });
-  const processing = inbox.process(payload(tracking('t1', 'e1')), () => Promise.reject(failure));
-  await vi.advanceTimersByTimeAsync(1);
-  steal('e1', store);
-  await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-  work.reject(failure);
-  expect(await processing).toMatchObject({ outcome: 'busy', busy: [buildKey('e1')], failures: [] });
-  expect(onDeadLetter).toHaveBeenCalledOnce();
-});
+test.each<[string, number, Options]>([
+  ['its callback', 1, {}],
+  ['its onDeadLetter', 2, { maxAttempts: 1 }],
+])(
+  'e1 is taken over while %s runs, which then rejects → busy, not failed',
+  async (_title, steps, options) => {
+    const store = new ScriptedStore();
+    const works = [deferred(), deferred()];
+    let calls = 0;
+    const work = () => works[calls++]?.promise;
+    const inbox = makeInbox({
+      store,
+      busyTimeoutMs: 0,
+      ...options,
+      ...(options.maxAttempts && { onDeadLetter: work }),
+    });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), work);
+    await vi.advanceTimersByTimeAsync(1);
+    if (steps === 2) works[0]?.reject(failure);
+    await vi.advanceTimersByTimeAsync(1);
+    steal('e1', store);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    works[steps - 1]?.reject(failure);
+    expect(await processing).toMatchObject({ outcome: 'busy', busy: [buildKey('e1')], failures: [] });
+    expect(calls).toBe(steps);
+  },
+);
 
 describe('a renewal that reaches the store after its time limit', () => {
   const nothing = () => {};

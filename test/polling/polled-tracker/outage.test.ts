@@ -54,6 +54,14 @@ describe('60 failures in a row, after a success → polling goes on', () => {
     expect(reading.end).toBeUndefined();
     expect(listPolls(reading)).toEqual([1, 62, 63]);
   });
+
+  test('waitUntilStopped, 500 → goes on until maxDurationMs', async () => {
+    const { client } = polledService(failingFrom(2, 100));
+    const options = { intervalMs: 1000, maxDurationMs: 60_500 };
+    const waiting = client.trackers.waitUntilStopped('t', options).catch((error: unknown) => error);
+    await pass(60_500);
+    expect(await waiting).toMatchObject({ name: 'TimeoutError', timeoutMs: 60_500 });
+  });
 });
 
 describe('after a success, failures that are not about an outage → polling ends at the fifth', () => {
