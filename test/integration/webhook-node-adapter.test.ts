@@ -3,8 +3,10 @@ import { createServer, request as httpRequest, type RequestListener } from 'node
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { bodyParser } from '@koa/bodyparser';
 import express from 'express';
-import { expect, onTestFinished, test } from 'vitest';
+import Koa from 'koa';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createWebhookHandler, type NodeHandler, toNodeHandler } from '../../src/webhooks/index.ts';
 import { buildPayload, connectClient, listening, SECRET } from './webhook-loopback.ts';
 
@@ -23,6 +25,7 @@ function makeWebhooks() {
 }
 
 test.each<[string, (listener: RequestListener) => RequestListener, Record<string, string>]>([
+  ['a Host header that no URL can hold', (listener) => listener, { host: 'not a host' }],
   [
     'an empty object that a parser left beside an unread body',
     (listener) => (request, response) => listener(Object.assign(request, { body: {} }), response),
@@ -103,6 +106,25 @@ test.each<[string, (handler: NodeHandler) => RequestListener]>([
     ]);
   },
 );
+
+test('Koa whose body parser keeps the body to itself → 500, and one line in the log of the handler', async () => {
+  const error = vi.fn();
+  const logger = { debug() {}, info() {}, warn() {}, error };
+  const webhooks = createWebhookHandler({ secret: SECRET, onEvent() {}, logger });
+  const app = new Koa().use(bodyParser()).use(({ req, res }) => toNodeHandler(webhooks)(req, res));
+  const { send } = await serving(app.callback());
+  const responses = [
+    await send({ chunks: [buildPayload('e1')] }),
+    await send({ chunks: [buildPayload('e1')] }),
+  ];
+  expect(responses.map(({ status, text }) => [status, JSON.parse(text)])).toEqual(
+    Array(2).fill([500, { success: false, outcome: 'failed' }]),
+  );
+  expect(error).toHaveBeenCalledExactlyOnceWith(
+    expect.stringContaining('The request body was read before the webhook handler was called'),
+    expect.anything(),
+  );
+});
 
 test('middleware that restores the secret and corrects the content type → 200', async () => {
   const { webhooks, handled } = makeWebhooks();
