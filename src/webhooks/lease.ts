@@ -53,7 +53,10 @@ export class Lease {
   /** Aborts the controller of a callback if the lease is lost before the callback has ended. */
   watch(callback: LazyController | undefined): void {
     this.#callback = callback;
-    if (this.#lostBecause !== undefined) callback?.abort(this.#lostBecause);
+    if (callback === undefined || this.#lostBecause === undefined) return;
+    // If the lease was renewed meanwhile, it is not lost for this callback, which gets only items that are still claimed.
+    if (systemClock.now() < this.#endsAt) this.#lostBecause = undefined;
+    else callback.abort(this.#lostBecause);
   }
 
   /** The items that this receiver has claimed and whose callback has not ended. */
@@ -145,9 +148,7 @@ export class Lease {
       this.#settings.onError(error, 'renew', getKeys(items));
       return false;
     }
-    // Callbacks that begin later get only what is still claimed.
-    const isTakenOver = select(claimed, 'busy', 'duplicate').length > 0;
-    if (isTakenOver && this.#callback !== undefined) this.#lose('another process now handles the event');
+    if (select(claimed, 'busy', 'duplicate').length > 0) this.#lose('another process now handles the event');
     return true;
   }
 

@@ -85,7 +85,7 @@ test('a callback that fails → its event is free before the next event is claim
 });
 
 describe('a claim whose reply comes after the lease has ended', () => {
-  /** An inbox with a lease of a second, on a store whose replies come late. */
+  /** An inbox with a lease of a second, on a store whose first replies come late. */
   function makeLate(lateReplies: number) {
     const store = new ScriptedStore();
     const claim = store.claim.bind(store);
@@ -98,11 +98,12 @@ describe('a claim whose reply comes after the lease has ended', () => {
     };
     const [onEvent, onError] = [vi.fn(), vi.fn()];
     const inbox = makeInbox({ store, leaseMs: 1_000, busyTimeoutMs: 0, onError });
-    return { store, onEvent, onError, processing: inbox.process(E1, onEvent) };
+    return { store, inbox, onEvent, onError };
   }
 
   test('no other receiver → renewed, and then handled', async () => {
-    const { store, onEvent, processing } = makeLate(1);
+    const { store, inbox, onEvent } = makeLate(1);
+    const processing = inbox.process(E1, onEvent);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
     expect(store.operations).toEqual(['claim', 'claim', 'commit']);
@@ -110,7 +111,8 @@ describe('a claim whose reply comes after the lease has ended', () => {
   });
 
   test('another receiver has the event now → busy, and not called', async () => {
-    const { store, onEvent, processing } = makeLate(1);
+    const { store, inbox, onEvent } = makeLate(1);
+    const processing = inbox.process(E1, onEvent);
     await vi.advanceTimersByTimeAsync(1_200);
     expect(await store.lease('e1')).toBe('acquired');
     await vi.advanceTimersByTimeAsync(1_000);
@@ -119,7 +121,8 @@ describe('a claim whose reply comes after the lease has ended', () => {
   });
 
   test('every reply is late → unavailable, not called, and an error that names leaseMs', async () => {
-    const { onEvent, onError, processing } = makeLate(Number.POSITIVE_INFINITY);
+    const { inbox, onEvent, onError } = makeLate(Number.POSITIVE_INFINITY);
+    const processing = inbox.process(E1, onEvent);
     await vi.advanceTimersByTimeAsync(10_000);
     expect((await processing).outcome).toBe('unavailable');
     expect(onEvent).not.toHaveBeenCalled();
@@ -127,6 +130,42 @@ describe('a claim whose reply comes after the lease has ended', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/after the lease .*`leaseMs` is 1000/) });
     expect(context).toEqual({ operation: 'renew', keys: [buildKey('e1')] });
   });
+
+  test('another receiver has one of two events now → the callback gets the other, with a signal that is not aborted', async () => {
+    const { store, inbox } = makeLate(1);
+    const seen: unknown[] = [];
+    const onEvents = ({ events }: { events: { eventId?: unknown }[] }, { signal }: { signal: AbortSignal }) =>
+      void seen.push([events.map(({ eventId }) => eventId), signal.aborted]);
+    const processing = inbox.process(TWO, { onEvents });
+    await vi.advanceTimersByTimeAsync(1_200);
+    expect(await store.lease('e2')).toBe('acquired');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1 });
+    expect(seen).toEqual([[['e1'], false]]);
+  });
+});
+
+test('a lease that ends between two callbacks and is renewed → the signal of the second callback is not aborted', async () => {
+  const store = new ScriptedStore();
+  const claim = store.claim.bind(store);
+  store.claim = async (keys, options) => {
+    const claims = await claim(keys, options);
+    if (performance.now() - startedAt > 700) await new Promise((resolve) => setTimeout(resolve, 600));
+    return claims;
+  };
+  const seen: boolean[] = [];
+  const onDeadLetter = (_event: unknown, { signal }: { signal: AbortSignal }) =>
+    void seen.push(signal.aborted);
+  const inbox = makeInbox({ store, leaseMs: 1_000, maxAttempts: 1, onDeadLetter });
+  const startedAt = performance.now();
+  const processing = inbox.process(E1, () => new Promise((_, reject) => setTimeout(reject, 800, failure)));
+  await vi.advanceTimersByTimeAsync(1);
+  store.on('claim', () =>
+    performance.now() - startedAt < 700 ? Promise.reject(new Error('away')) : undefined,
+  );
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await processing).toMatchObject({ outcome: 'done', deadLettered: 1 });
+  expect(seen).toEqual([false]);
 });
 
 test('retainMs of 60 days → a redelivery after 50 days is a duplicate, and one 61 days later is handled again', async () => {
@@ -138,28 +177,6 @@ test('retainMs of 60 days → a redelivery after 50 days is a duplicate, and one
   expect(await handle()).toMatchObject({ handled: 0, duplicates: 1 });
   vi.advanceTimersByTime(61 * DAY_MS);
   expect(await handle()).toMatchObject({ handled: 1 });
-});
-
-test('a late claim whose renewal finds one of two events taken over → the callback gets the other, with a signal that is not aborted', async () => {
-  const store = new ScriptedStore();
-  const claim = store.claim.bind(store);
-  let replies = 0;
-  store.claim = async (keys, options) => {
-    const claims = await claim(keys, options);
-    replies += 1;
-    if (replies === 1) await new Promise((resolve) => setTimeout(resolve, 1_500));
-    return claims;
-  };
-  const seen: unknown[] = [];
-  const onEvents = ({ events }: { events: { eventId?: unknown }[] }, { signal }: { signal: AbortSignal }) =>
-    void seen.push([events.map(({ eventId }) => eventId), signal.aborted]);
-  const inbox = makeInbox({ store, leaseMs: 1_000, busyTimeoutMs: 0 });
-  const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), { onEvents });
-  await vi.advanceTimersByTimeAsync(1_200);
-  expect(await store.lease('e2')).toBe('acquired');
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(await processing).toMatchObject({ outcome: 'busy', handled: 1 });
-  expect(seen).toEqual([[['e1'], false]]);
 });
 
 describe('every third of a lease', () => {
