@@ -59,8 +59,7 @@ export interface RedisLimiterOptions extends LimiterOptions {
   /** Time limit of one call, in milliseconds. After it, Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /**
-   * Without Redis, `local` uses the share of this process; `reject` rejects calls. They get a `ConnectionError`.
-   * Default: `local`.
+   * Without Redis, `local` uses the share of this process, and `reject` rejects calls with a `ConnectionError`. Default: `local`.
    */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /**

@@ -118,9 +118,9 @@ export interface InboxOptions {
   /** How long a callback may run, in milliseconds. Then it counts as failed, and its `signal` aborts. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Called for each failure of a callback or the store, for each message that causes a 422, and for each field that has an unexpected
-   * type for the first time. A commit that fails is tried again, so a failure of a commit may be followed by a
-   * success. Default: writes to `logger`, but at most one failure of the store a minute.
+   * Called for each failure of a callback or the store, for each message that causes a 422, and for each message in which a
+   * field has an unexpected type for the first time. A commit that fails is tried again, so a failure of a commit may be followed
+   * by a success. Default: writes to `logger`, but at most one failure of the store a minute.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** A logger, for example of pino, winston, bunyan or NestJS. Default: the console. */
